@@ -1,5 +1,7 @@
 //! Names of Clojure that the language does not have, with replacements.
 
+use super::other_names::OTHER_NAMES;
+
 /// Names that are left out for one reason.
 pub struct Absent {
     /// The names, without namespace, separated by spaces.
@@ -13,7 +15,7 @@ pub struct Absent {
 impl Absent {
     /// Returns the replacement for a name that the language does not have.
     pub fn of(name: &str) -> Option<&'static Absent> {
-        ABSENT.iter().find(|absent| absent.names().any(|absent| absent == name))
+        ABSENT.iter().chain(OTHER_NAMES).find(|absent| absent.names().any(|absent| absent == name))
     }
 
     /// Returns the names, without namespace.

@@ -38,6 +38,7 @@ pub(crate) mod long_division;
 pub(crate) mod maps;
 pub(crate) mod math;
 pub(crate) mod numbers;
+mod other_names;
 mod parse;
 pub(crate) mod predicates;
 mod preview;
@@ -57,6 +58,7 @@ mod texts;
 mod uuids;
 
 pub use absent::{ABSENT, Absent, LAZY};
+pub use other_names::OTHER_NAMES;
 pub(crate) use preview::preview;
 pub(crate) use print::text_of;
 pub(crate) use rows::{MATH, Rows, concat, count, namespace_of};

@@ -4,7 +4,7 @@ use super::args::{at_once, not_walked};
 use super::{Builtin, maps};
 use crate::context::Ctx;
 use crate::cost;
-use crate::heap::{Gathered, Heap, Map, Res, Value, Written};
+use crate::heap::{Entries, Gathered, Heap, Map, Res, SMALL, Value, Written};
 
 pub(super) const TABLE: &[Builtin] = &[
     Builtin::direct("map-invert", 1, 1, "(map-invert m)", map_invert).namespace("clojure.set").doc(
@@ -75,15 +75,39 @@ fn rename_keys<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let names = map(name, "a map of names", args[1])?;
     let (Some(m), Some(names)) = (m, names) else { return Ok(args[0]) };
     at_once(2 * names.len(), maps::changed(names.len(), m))?;
-    let names = names.entries(h)?;
+    let entries = names.entries(h)?;
     let mut renamed = args[0];
-    for (old, _) in names.iter() {
+    for (old, _) in entries.iter() {
         h.charge(cost::PLACED)?;
         renamed = maps::dissoc_one(h, renamed, renamed, old)?;
     }
-    for (old, new) in names.iter() {
+    for (old, new) in entries.iter() {
         h.charge(cost::PLACED)?;
         renamed = take_new(h, args[0], renamed, old, new)?;
     }
-    Ok(renamed)
+    match renamed {
+        Value::Map(renamed) if m.len().max(names.len()) <= SMALL => in_place(h, m, &entries, renamed).map(Value::Map),
+        _ => Ok(renamed),
+    }
+}
+
+/// Returns the renamed map, written in the order of the old one: a new name takes the position of the name that it replaces.
+fn in_place<'h>(h: &'h Heap, old: &'h Map<'h>, names: &Entries<'h>, renamed: &'h Map<'h>) -> Res<&'h Map<'h>> {
+    h.charge(cost::placed(old.len() + names.len() + renamed.len()))?;
+    let new_names = h.map_builder(names.len())?;
+    for (name, new) in names.iter() {
+        new_names.insert(h, old.meant(h, name)?, new)?;
+    }
+    let builder = h.map_builder(old.len())?;
+    let put = |key| match renamed.get(h, key)? {
+        Some(value) => builder.insert(h, key, value).map(drop),
+        None => Ok(()),
+    };
+    for (key, _) in old.entries_as_written(h)?.iter() {
+        put(new_names.place(h, key)?.map_or(key, |i| new_names.entry(i).1))?;
+    }
+    for (key, _) in renamed.entries_as_written(h)?.iter() {
+        put(key)?;
+    }
+    builder.finish_as_written(h)
 }

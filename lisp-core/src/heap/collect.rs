@@ -505,6 +505,7 @@ impl Collector {
                 child_bits: o.child_bits,
                 entries: Cell::new(&[]),
                 children: Cell::new(&[]),
+                written: o.written.clone(),
             });
             c.push(GrayItem::Node(new, entries, children));
             new
@@ -569,6 +570,7 @@ impl Collector {
                 GrayItem::Node(o, entries, children) => {
                     o.entries.set(self.finished(&entries, |c, (k, v): Entry<'static>| (c.value(k), c.value(v))));
                     o.children.set(self.finished(&children, Self::node));
+                    o.written.set(o.written.get().map(|keys| self.keys(keys)));
                 }
                 GrayItem::Closure(o, captures) => o.captures.set(self.finished(&captures, Self::value)),
                 GrayItem::Composed(o, parts) => o.parts.set(self.finished(&parts, Self::value)),

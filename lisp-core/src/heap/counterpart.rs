@@ -126,6 +126,7 @@ impl<'h> Map<'h> {
     pub(crate) fn entries_to_add(&self, h: &'h Heap) -> Res<Entries<'h>> {
         match self.rep() {
             Rep::Small(keys, _) if keys.written.is_some() && !may_meet(h, keys.keys())? => self.entries_as_written(h),
+            Rep::Tree(size, _) if !size.may_meet() => self.entries_as_written(h),
             _ => self.entries(h),
         }
     }

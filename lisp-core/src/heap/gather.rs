@@ -146,7 +146,7 @@ impl<'h> Gathered<'h> {
         h.charge(keys.len() as u64)?;
         match tree {
             None if keys.len() <= SMALL => h.sorted_map(keys.len(), entry, written),
-            tree => h.tree_with(tree, keys.len(), &entry),
+            tree => h.tree_with(tree, keys.len(), &entry, written),
         }
     }
 }

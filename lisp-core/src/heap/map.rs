@@ -78,6 +78,11 @@ impl TreeSize {
         TreeSize(self.0 - (1 << Self::KINDS))
     }
 
+    /// Returns true if two of the keys may stand for the same key of another map.
+    pub(super) fn may_meet(self) -> bool {
+        self.may_have(Self::KEYWORDS) && (self.may_have(Self::STRINGS) || self.may_have(Self::UNDERSCORED))
+    }
+
     /// Returns true if there may be keys of this kind.
     #[inline]
     pub(super) fn may_have(self, kind: usize) -> bool {
@@ -175,7 +180,7 @@ impl<'h> Map<'h> {
             Rep::Small(keys, values) => Ok(find_small(h, keys.keys(), key)?.map(|i| values[i])),
             Rep::Tree(_, root) => {
                 let hash = h.hash(key)?;
-                find_tree(h, root, key, hash)
+                Ok(find_tree(h, root, key, hash)?.map(|entry| entry.1))
             }
         }
     }
@@ -197,14 +202,60 @@ impl<'h> Map<'h> {
     }
 
     /// Returns the entries in the order in which they were written: those of a JSON object, of a literal, or of a
-    /// function that adds entries. A tree does not know it, and its entries are in key order.
+    /// function that adds entries. In a tree, keys that were added one by one come last, in key order.
     pub(crate) fn entries_as_written(&self, h: &'h Heap) -> Res<Entries<'h>> {
         match self.rep() {
             Rep::Small(KeyArray { keys, written: Some(order), .. }, values) => {
                 Ok(Entries::Written(keys.get(), values, order))
             }
+            Rep::Tree(size, root) if let Some(keys) = root.written.get() => {
+                let mut entries = List::with_room(h, size.len())?;
+                for &key in keys.keys() {
+                    if let Some(entry) = find_tree(h, root, key, h.hash(key)?)? {
+                        entries.push(entry)?;
+                    }
+                }
+                if entries.items().len() < size.len() {
+                    let mut known = List::with_room(h, entries.items().len())?;
+                    entries.items().iter().try_for_each(|&entry| known.push(entry))?;
+                    sort_entries(h, &mut known)?;
+                    let mut known = known.items().iter().copied().peekable();
+                    for &entry in sorted(h, size.len(), root)?.items() {
+                        if known.next_if(|&known| std::ptr::eq(known, entry)).is_none() {
+                            entries.push(entry)?;
+                        }
+                    }
+                }
+                Ok(Entries::Sorted(h.alloc_slice(size.len(), entries.items().iter().map(|&&entry| entry))?))
+            }
             _ => self.entries(h),
         }
+    }
+
+    /// Returns the index in key order of each entry, in the order in which the entries were written. `None` if that is key
+    /// order.
+    pub(super) fn written_places(&self, h: &'h Heap) -> Res<Option<List<'h, usize>>> {
+        let mut places = List::with_room(h, self.len())?;
+        match self.rep() {
+            Rep::Small(KeyArray { written: Some(order), .. }, _) => {
+                (0..self.len()).try_for_each(|i| places.push(order.place(i)))?;
+            }
+            Rep::Tree(size, root) if root.written.get().is_some() => {
+                h.charge(cost::sorted(size.len()) + cost::placed(size.len()))?;
+                let mut by_key = List::with_room(h, size.len())?;
+                for (i, (key, _)) in self.entries_as_written(h)?.iter().enumerate() {
+                    by_key.push((key, i))?;
+                    places.push(0)?;
+                }
+                super::merge_sort(h, by_key.items_mut(), |a, b| h.order(a.0, b.0))?;
+                for (place, &(_, i)) in by_key.items().iter().enumerate() {
+                    h.poll_every(1)?;
+                    places.items_mut()[i] = place;
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(places))
     }
 
     /// Visits the entries in key order, without allocating in the arena.
@@ -274,11 +325,16 @@ impl<'h> Map<'h> {
 
 /// Returns the entries of a tree in key order.
 fn sorted<'h>(h: &'h Heap, len: usize, root: &'h Node<'h>) -> Res<List<'h, &'h Entry<'h>>> {
-    h.charge(cost::sorted(len) + 2 * cost::placed(len))?;
+    h.charge(2 * cost::placed(len))?;
     let mut all = List::with_room(h, len)?;
     root.each(h, |entries| entries.iter().try_for_each(|entry| all.push(entry)))?;
-    super::merge_sort(h, all.items_mut(), |a: &Entry<'h>, b| h.order(a.0, b.0))?;
+    sort_entries(h, &mut all)?;
     Ok(all)
+}
+
+fn sort_entries<'h>(h: &'h Heap, entries: &mut List<'h, &'h Entry<'h>>) -> Res<()> {
+    h.charge(cost::sorted(entries.items().len()))?;
+    super::merge_sort(h, entries.items_mut(), |a, b| h.order(a.0, b.0))
 }
 
 /// Returns true if a value may contain others.
@@ -485,11 +541,11 @@ impl Heap {
                 let n = keys.keys().len();
                 if n == SMALL {
                     let builder = self.map_builder(n + 1)?;
-                    for (&k, &v) in keys.keys().iter().zip(values) {
+                    for (k, v) in map.entries_as_written(self)?.iter() {
                         builder.insert(self, k, v)?;
                     }
                     builder.insert(self, key, value)?;
-                    return builder.finish(self);
+                    return builder.finish_as_written(self);
                 }
                 // Only steps without other costs are remembered: taking a remembered one must cost the same.
                 let is_free = self.spent() == before;
@@ -510,9 +566,9 @@ impl Heap {
             }
             Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
-                let (root, added) = self.tree_assoc(root, key, value, hash, 0, 0)?;
-                let size = if added { size.with(key) } else { size };
-                self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) })
+                let (new, added) = self.tree_assoc(root, key, value, hash, 0, 0)?;
+                new.written.set(root.written.get());
+                self.tree_map(if added { size.with(key) } else { size }, new)
             }
         }
     }
@@ -593,6 +649,7 @@ impl Heap {
             child_bits,
             entries: Cell::new(entries),
             children: Cell::new(children),
+            written: Cell::new(None),
         })
     }
 
@@ -612,6 +669,7 @@ impl Heap {
             child_bits,
             entries: Cell::new(entries),
             children: Cell::new(children),
+            written: Cell::new(None),
         })
     }
 
@@ -623,7 +681,7 @@ impl Heap {
         children: &'h [&'h Node<'h>],
     ) -> Res<&'h Node<'h>> {
         let (entries, children) = (Cell::new(entries), Cell::new(children));
-        self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children })
+        self.alloc(Node { head: self.header(), entry_bits, child_bits, entries, children, written: Cell::new(None) })
     }
 
     /// Returns the node with one more entry, at `at`.
@@ -679,21 +737,23 @@ impl Heap {
             }
             Rep::Tree(size, root) => {
                 let hash = self.hash(key)?;
-                let Some(root) = self.tree_dissoc(root, key, hash, 0)? else { return Ok(map) };
-                let size = size.less();
-                if size.len() > SMALL {
-                    return self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) });
+                let Some(new) = self.tree_dissoc(root, key, hash, 0)? else { return Ok(map) };
+                let written = root.written.get();
+                new.written.set(written);
+                let map = self.tree_map(size.less(), new)?;
+                if map.len() <= SMALL {
+                    let builder = self.map_builder(map.len())?;
+                    for (k, v) in map.entries_as_written(self)?.iter() {
+                        builder.insert(self, k, v)?;
+                    }
+                    return builder.finish_as_written(self);
                 }
-                let mut left = Vec::with_capacity(SMALL);
-                root.each(self, |entries| {
-                    left.extend_from_slice(entries);
-                    Ok(())
-                })?;
-                let builder = self.map_builder(left.len())?;
-                for (k, v) in left {
-                    builder.insert(self, k, v)?;
+                // At most half of the list are keys that the map does not have.
+                if written.is_some_and(|written| written.keys().len() > 2 * map.len()) {
+                    let left = map.entries_as_written(self)?;
+                    new.written.set(Some(self.key_list(left.len(), left.iter().map(|entry| entry.0))?));
                 }
-                builder.finish(self)
+                Ok(map)
             }
         }
     }
@@ -769,9 +829,21 @@ impl Heap {
         Ok(Value::Map(builder.finish_as_written(self)?))
     }
 
-    /// Returns a map of distinct sorted keys, more than an array map has, and their values.
-    pub(crate) fn tree_of_columns<'h>(&'h self, keys: &[Value<'h>], values: &[Value<'h>]) -> Res<&'h Map<'h>> {
-        self.tree_with(None, keys.len(), &|place| (keys[place], values[place]))
+    /// Returns a map of distinct sorted keys, more than an array map has, and their values. It counts as written like `old`,
+    /// which has the same keys.
+    pub(crate) fn tree_of_columns<'h>(
+        &'h self,
+        old: Value<'h>,
+        keys: &[Value<'h>],
+        values: &[Value<'h>],
+    ) -> Res<&'h Map<'h>> {
+        let map = self.tree_with(None, keys.len(), &|place| (keys[place], values[place]), Written::InKeyOrder)?;
+        if let Value::Map(old) = old
+            && let (Rep::Tree(_, old), Rep::Tree(_, root)) = (old.rep(), map.rep())
+        {
+            root.written.set(old.written.get());
+        }
+        Ok(map)
     }
 
     /// Returns a set of members in any order.

@@ -186,27 +186,22 @@ impl<'h> MapBuilder<'h> {
     /// Returns the finished map, whose entries were made of those of `old` in key order. They count as written like these,
     /// unless several have become one. The builder must not be used again.
     pub(crate) fn finish_like(&self, h: &'h Heap, old: &Map<'h>) -> Res<&'h Map<'h>> {
-        match old.shape() {
-            Some((keys, _)) if old.len() == self.len() => {
-                h.charge(self.len() as u64)?;
-                self.seal();
-                h.sorted_map(
-                    self.len(),
-                    |i| self.entry(keys.written.map_or(i, |order| order.place(i))),
-                    Written::OneByOne,
-                )
-            }
-            _ => self.finish(h),
+        if old.len() != self.len() {
+            return self.finish(h);
         }
+        let Some(places) = old.written_places(h)? else { return self.finish_with(h, Written::OneByOne) };
+        self.seal();
+        self.build(h, |i| self.entry(places.items()[i]), Written::OneByOne)
     }
 
     fn finish_with(&self, h: &'h Heap, written: Written) -> Res<&'h Map<'h>> {
+        self.seal();
+        self.build(h, |i| self.entry(i), written)
+    }
+
+    fn build(&self, h: &'h Heap, entry: impl Fn(usize) -> Entry<'h>, written: Written) -> Res<&'h Map<'h>> {
         let n = self.len();
         h.charge(n as u64)?;
-        self.seal();
-        if n > SMALL {
-            return h.tree_with(None, n, &|i| self.entry(i));
-        }
-        h.sorted_map(n, |i| self.entry(i), written)
+        if n > SMALL { h.tree_with(None, n, &entry, written) } else { h.sorted_map(n, entry, written) }
     }
 }

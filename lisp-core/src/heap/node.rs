@@ -1,7 +1,7 @@
 //! The nodes of trees: a compressed hash-array-mapped prefix tree (CHAMP).
 
 use super::header::Header;
-use super::map::Entry;
+use super::map::{Entry, KeyArray};
 use super::{Heap, Res, Value};
 use crate::cost;
 pub(super) use crate::sizes::TREE_BITS as BITS;
@@ -28,6 +28,9 @@ pub(super) struct Node<'h> {
     pub(super) child_bits: u32,
     pub(super) entries: Cell<&'h [Entry<'h>]>,
     pub(super) children: Cell<&'h [&'h Node<'h>]>,
+    /// At the root of a map whose keys were not written in key order: the keys as they were written. Keys that were removed
+    /// may be among them, and keys that were added one by one are not.
+    pub(super) written: Cell<Option<&'h KeyArray<'h>>>,
 }
 
 impl<'h> Node<'h> {
@@ -87,23 +90,24 @@ impl<'h> Node<'h> {
     }
 }
 
-/// Returns the value of a key in a tree.
-pub(super) fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<Value<'h>>> {
+/// Returns the entry of a key in a tree.
+#[inline]
+pub(super) fn find_tree<'h>(h: &'h Heap, root: &'h Node<'h>, key: Value<'h>, hash: u32) -> Res<Option<&'h Entry<'h>>> {
     h.charge(cost::LOOK_UP)?;
     let (mut node, mut shift) = (root, 0);
     loop {
         match node.step(hash, shift) {
             Step::Entry(i) => {
-                let (k, v) = node.entries()[i];
-                return Ok(h.same_key(k, key)?.then_some(v));
+                let entry = &node.entries()[i];
+                return Ok(h.same_key(entry.0, key)?.then_some(entry));
             }
             Step::Child(i) => (node, shift) = (node.children()[i], shift + BITS),
             Step::Nothing => return Ok(None),
             Step::Collisions => {
                 h.charge(node.entries().len() as u64)?;
-                for &(k, v) in node.entries() {
-                    if h.same_key(k, key)? {
-                        return Ok(Some(v));
+                for entry in node.entries() {
+                    if h.same_key(entry.0, key)? {
+                        return Ok(Some(entry));
                     }
                 }
                 return Ok(None);

@@ -1,7 +1,7 @@
 //! Trees built in one pass: of many entries, or of another tree and many more.
 
 use super::held::Held;
-use super::map::{Entry, Map, Rep, TreeSize};
+use super::map::{Entry, KeyArray, Map, Rep, TreeSize};
 use super::node::{BITS, Node, WAY};
 use super::written_order::WrittenOrder;
 use super::{Heap, Res, SMALL, Value};
@@ -65,12 +65,14 @@ impl Heap {
         self.small_map(n, sorted.iter().map(|entry| entry.0), sorted.iter().map(|entry| entry.1), order)
     }
 
-    /// Returns a tree with `n` more entries; or with only these, which must be more than an array map has.
+    /// Returns a tree with `n` more entries; or with only these, which must be more than an array map has. `written` is the
+    /// order of a new tree. One with more entries counts as written like that before.
     pub(super) fn tree_with<'h>(
         &'h self,
         tree: Option<(TreeSize, &'h Node<'h>)>,
         n: usize,
         entry: &impl Fn(usize) -> Entry<'h>,
+        written: Written,
     ) -> Res<&'h Map<'h>> {
         self.charge(n as u64 * cost::ENTRY_BUILT)?;
         let mut held = Held::new(self);
@@ -90,6 +92,32 @@ impl Heap {
             Some((_, root)) => self.subtree_with(root, entry, &order, 0)?,
         };
         let size = (0..replaced).fold(size, |size, _| size.less());
+        root.written.set(match tree {
+            Some((_, before)) => before.written.get(),
+            None if written == Written::InKeyOrder || self.are_in_order(n, entry)? => None,
+            None => Some(self.key_list(n, (0..n).map(|i| entry(i).0))?),
+        });
+        self.tree_map(size, root)
+    }
+
+    fn are_in_order<'h>(&'h self, n: usize, entry: &impl Fn(usize) -> Entry<'h>) -> Res<bool> {
+        for i in 1..n {
+            self.poll_every(1)?;
+            if self.order(entry(i - 1).0, entry(i).0)? == Ordering::Greater {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns keys in the order in which they are given, for the root of a tree.
+    pub(super) fn key_list<'h>(&'h self, len: usize, keys: impl Iterator<Item = Value<'h>>) -> Res<&'h KeyArray<'h>> {
+        let head = self.header();
+        self.alloc_with(len, keys, |keys| KeyArray { head, keys: Cell::new(keys), written: None })
+    }
+
+    /// Returns the map of a tree.
+    pub(super) fn tree_map<'h>(&'h self, size: TreeSize, root: &'h Node<'h>) -> Res<&'h Map<'h>> {
         self.alloc(Map { head: self.header(), rep: Cell::new(Rep::Tree(size, root)) })
     }
 

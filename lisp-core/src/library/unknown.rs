@@ -76,6 +76,16 @@ mod tests {
     use super::unknown_name;
 
     #[test]
+    fn names_of_other_languages_are_known() {
+        for (wrong, right) in
+            [("len", "write (count [1 2])"), ("flatMap", "mapcat"), ("elif", "cond"), ("sleep", "pmap")]
+        {
+            let error = unknown_name(wrong, std::iter::empty());
+            assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(right)), "{wrong}: {:?}", error.hint);
+        }
+    }
+
+    #[test]
     fn near_names_are_suggested() {
         for (wrong, right) in
             [("fliter", "filter"), ("group-bye", "group-by"), ("mpa", "map"), ("total", "totals"), ("cnod", "cond")]

@@ -305,7 +305,7 @@ impl PerElement for UpdateVals {
             Value::Map(map) if let Some((keys, _)) = map.shape() => {
                 h.map_of_shape(keys, values.items().iter().copied())
             }
-            _ => h.tree_of_columns(vector(own[OTHERS]), values.items()),
+            whole => h.tree_of_columns(whole, vector(own[OTHERS]), values.items()),
         }
         .map(Value::Map)
     }

@@ -92,10 +92,20 @@
               large))))
 
 (defn keywordize-keys [form]
-  (postwalk (fn [x] (if (map? x) (update-keys x (fn [k] (if (string? k) (keyword k) k))) x)) form))
+  (cond
+    (map? form) (update-keys (update-vals form keywordize-keys)
+                             (fn [k] (if (string? k) (keyword k) (keywordize-keys k))))
+    (set? form) (set (map keywordize-keys form))
+    (vector? form) (mapv keywordize-keys form)
+    :else form))
 
 (defn stringify-keys [form]
-  (postwalk (fn [x] (if (map? x) (update-keys x (fn [k] (if (keyword? k) (name k) k))) x)) form))
+  (cond
+    (map? form) (update-keys (update-vals form stringify-keys)
+                             (fn [k] (if (keyword? k) (name k) (stringify-keys k))))
+    (set? form) (set (map stringify-keys form))
+    (vector? form) (mapv stringify-keys form)
+    :else form))
 
 ; A vector is a path for get, and a keyword finds a string; a set that holds the key is found only as it is.
 (defn prewalk-replace [smap form]

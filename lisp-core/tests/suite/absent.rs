@@ -1,9 +1,9 @@
-//! Names of Clojure that the language leaves out: what their errors say is true.
+//! Names of Clojure that the language leaves out, and names of other languages: what their errors say is true.
 
 use crate::common;
 use lisp_core::Error;
 use lisp_core::builtins::foreign::{ABSENT_CLASSES, ABSENT_NAMESPACES};
-use lisp_core::builtins::{ABSENT, Absent, LAZY};
+use lisp_core::builtins::{ABSENT, Absent, LAZY, OTHER_NAMES};
 use lisp_core::compile::Program;
 use lisp_core::syntax::ReadLimits;
 use lisp_core::vm::{Grant, Machine, Settings};
@@ -47,7 +47,7 @@ fn every_name_of_clojure_is_there_or_has_a_hint_of_its_own() {
 
 #[test]
 fn what_is_absent_is_not_there() {
-    let names: Vec<&str> = ABSENT.iter().flat_map(Absent::names).collect();
+    let names: Vec<&str> = ABSENT.iter().chain(OTHER_NAMES).flat_map(Absent::names).collect();
     let there: Vec<&str> = names.iter().copied().filter(|name| is_there(name)).collect();
     assert!(there.is_empty(), "these are said to be absent: {there:?}");
     let mut once = names.clone();
@@ -79,7 +79,7 @@ fn classes_and_namespaces_of_others_have_a_hint_of_their_own() {
 
 #[test]
 fn what_hints_say_to_write_works() {
-    let all = || ABSENT.iter().chain(ABSENT_CLASSES).chain(ABSENT_NAMESPACES).chain([&LAZY]);
+    let all = || ABSENT.iter().chain(OTHER_NAMES).chain(ABSENT_CLASSES).chain(ABSENT_NAMESPACES).chain([&LAZY]);
     let mut wrong = Vec::new();
     for (program, value) in all().flat_map(|absent| absent.instead) {
         let (answer, _) = common::run(program, 10_000);

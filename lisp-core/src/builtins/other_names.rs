@@ -1,0 +1,112 @@
+//! Names of functions in other languages, with what is written here.
+
+use super::Absent;
+
+const fn write(names: &'static str, instead: &'static [(&'static str, &'static str)]) -> Absent {
+    Absent { names, hint: "write {}", instead }
+}
+
+/// What writers of JavaScript, Python, Scheme, SQL and shells may take for a function.
+pub static OTHER_NAMES: &[Absent] = &[
+    write("len length size", &[("(count [1 2])", "2")]),
+    write("foldl fold reduce-left inject", &[("(reduce + 0 [1 2])", "3")]),
+    write("foldr reduce-right", &[("(reduce (fn [acc x] (cons x acc)) [] (reverse [1 2]))", "[1 2]")]),
+    write("flatMap flat-map concat-map", &[("(mapcat :tags [{:tags [1 2]} {:tags [3]}])", "[1 2 3]")]),
+    write("forEach foreach each", &[("(doseq [x [1 2]] (println x))", "nil")]),
+    write("append push add push-back", &[("(conj [1 2] 3)", "[1 2 3]")]),
+    write("prepend unshift push-front", &[("(cons 0 [1 2])", "[0 1 2]")]),
+    write("car head", &[("(first [1 2])", "1")]),
+    write("cdr tail", &[("(rest [1 2])", "[2]")]),
+    write("lambda function", &[("((fn [x] (inc x)) 1)", "2")]),
+    write("defun define func", &[("(defn twice [x] (* 2 x))", "#'twice")]),
+    write("setq assign", &[("(let [x 1] (inc x))", "2")]),
+    write("null? is-nil? is-null none? is-none", &[("(nil? nil)", "true")]),
+    write("or-else nil-or coalesce get-or if-null nvl", &[("(or nil 0)", "0")]),
+    write("is-empty? isEmpty is-empty null-or-empty", &[("(empty? [])", "true")]),
+    write("exists? is-some? present?", &[("(some? 1)", "true")]),
+    write("member member? in? in has? contains-value? elem", &[("(some #{2} [1 2])", "2")]),
+    write("has has-key? has-key hasKey key-exists? contains", &[("(contains? {:a 1} :a)", "true")]),
+    write("all all?", &[("(every? pos? [1 2])", "true")]),
+    write("exists-any any-of", &[("(some pos? [-1 2])", "true")]),
+    write("to-upper toUpper to-upper-case upper uppercase upcase toUpperCase", &[("(str/upper-case \"a\")", "\"A\"")]),
+    write(
+        "to-lower toLower to-lower-case lower lowercase downcase toLowerCase",
+        &[("(str/lower-case \"A\")", "\"a\"")],
+    ),
+    write("strip", &[("(str/trim \" a \")", "\"a\"")]),
+    write("trim-start trim-left lstrip", &[("(str/triml \" a\")", "\"a\"")]),
+    write("trim-end trim-right rstrip", &[("(str/trimr \"a \")", "\"a\"")]),
+    write("indexOf string-index", &[("(str/index-of \"abc\" \"c\")", "2")]),
+    write("substring substr slice", &[("(subs \"abc\" 1 2)", "\"b\"")]),
+    write("char-at", &[("(get \"abc\" 1)", "\"b\"")]),
+    write("string-join join-strings implode", &[("(str/join \",\" [1 2])", "\"1,2\"")]),
+    write("string-split explode split-by split-string", &[("(str/split \"a,b\" #\",\")", "[\"a\" \"b\"]")]),
+    write("words split-words", &[("(re-seq #\"\\w+\" \"a b\")", "[\"a\" \"b\"]")]),
+    write("lines", &[("(str/split-lines \"a\\nb\")", "[\"a\" \"b\"]")]),
+    write("replace-all gsub string-replace", &[("(str/replace \"a-b\" \"-\" \"_\")", "\"a_b\"")]),
+    write("match matches? regex-match test-pattern", &[("(re-matches #\"a+\" \"aa\")", "\"aa\"")]),
+    write(
+        "to-string to_str toString str-of int->str number->string concat-str string-append string-concat",
+        &[("(str \"n\" 1)", "\"n1\"")],
+    ),
+    write("str->int string->int to-int toInt parseInt parse_int int-of to-integer", &[("(parse-long \"12\")", "12")]),
+    write(
+        "parse-float parseFloat to-float toFloat str->float to-double string->number to-number",
+        &[("(parse-double \"1.5\")", "1.5")],
+    ),
+    write("order-by sorted sort-with sortBy", &[("(sort-by :n [{:n 2} {:n 1}])", "[{:n 1} {:n 2}]")]),
+    write("sort-desc sort-reverse sorted-desc", &[("(sort > [1 2])", "[2 1]")]),
+    write("reversed", &[("(reverse [1 2])", "[2 1]")]),
+    write("uniq unique unique-by dedup", &[("(distinct [1 1 2])", "[1 2]")]),
+    write("pluck map-key", &[("(map :n [{:n 1} {:n 2}])", "[1 2]")]),
+    write("where select-where filter-by", &[("(filter #(> (:n %) 1) [{:n 1} {:n 2}])", "[{:n 2}]")]),
+    write("find-first first-where detect", &[("(first (filter even? [1 2 4]))", "2")]),
+    write("count-if count-where", &[("(count (filter even? [1 2]))", "1")]),
+    write("sum-of total-of", &[("(sum-by :n [{:n 1} {:n 2}])", "3")]),
+    write("mean average", &[("(avg [1 2])", "1.5")]),
+    write("filter-map filterMap keep-map compact-map", &[("(keep :n [{:n 1} {}])", "[1]")]),
+    write("compact remove-nil remove-nils drop-nil", &[("(remove nil? [1 nil])", "[1]")]),
+    write("enumerate each-with-index map-with-index", &[("(map-indexed vector [:a])", "[[0 :a]]")]),
+    write("zip-with", &[("(map + [1 2] [10 20])", "[11 22]")]),
+    write("range-inclusive", &[("(range 1 (inc 3))", "[1 2 3]")]),
+    write("dict object make-map to-map list->map", &[("(into {} [[:a 1]])", "{:a 1}")]),
+    write("to-vec to-list to-array list->vector as-list", &[("(vec #{1})", "[1]")]),
+    write(
+        "to-json json-stringify stringify json-encode toJson",
+        &[("(json/generate-string {:a 1})", "\"{\\\"a\\\":1}\"")],
+    ),
+    write(
+        "parse-json json-parse from-json json-decode parseJson",
+        &[("(json/parse-string \"{\\\"a\\\":1}\")", "{\"a\" 1}")],
+    ),
+    write("else elif elseif elsif else-if", &[("(cond (pos? 1) :more :else :less)", ":more")]),
+    write("switch match-case select-case", &[("(case 1 1 :one :other)", ":one")]),
+    write("echo puts print-line console display", &[("(println \"a\" 1)", "nil")]),
+    write("typeof type-of isinstance is-a?", &[("(type 1)", ":number")]),
+    write("round2 to-fixed toFixed round-to", &[("(round 2.675 2)", "2.68")]),
+    write("parse-date to-date string->date", &[("(LocalDate/parse \"2026-01-31\")", "\"2026-01-31\"")]),
+    write(
+        "date-diff days-between diff-days",
+        &[("(.between ChronoUnit/DAYS (LocalDate/parse \"2026-01-30\") (LocalDate/parse \"2026-02-01\"))", "2")],
+    ),
+    Absent {
+        names: "now today current-time current-date",
+        hint: "write (Instant/now) or (LocalDate/now)",
+        instead: &[],
+    },
+    Absent {
+        names: "random rand-float uuid gen-id",
+        hint: "a program returns the same result each time: get random numbers from a tool, or from data/name",
+        instead: &[],
+    },
+    Absent {
+        names: "sleep wait setTimeout",
+        hint: "a program cannot wait; make calls in parallel with {}",
+        instead: &[("(pmap inc [1 2])", "[2 3]")],
+    },
+    Absent {
+        names: "fetch http-get http-request read-file open-file slurp-json",
+        hint: "a program cannot read files or the network: read data/name, or call a tool, tool/name",
+        instead: &[],
+    },
+];
