@@ -74,7 +74,8 @@ class Ptc(Engine):
         else:
             raise RuntimeError(f"ptcl serve ended: {''.join(lines)}")
         # The pipe must not fill up.
-        threading.Thread(target=self.service.stderr.read, daemon=True).start()
+        self.drain = threading.Thread(target=self.service.stderr.read, daemon=True)
+        self.drain.start()
 
     def request(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -114,6 +115,8 @@ class Ptc(Engine):
 
     @staticmethod
     def outcome(answer: dict[str, Any]) -> Outcome:
+        if answer.get("outcome") == "fail":
+            return Outcome(error=f"the program failed with {json.dumps(answer.get('value'), ensure_ascii=False)}")
         if answer["verdict"] == "ok" and "value" not in answer["truncated"]:
             return Outcome(value=answer.get("value"))
         error = answer.get("error") or {"reason": answer["verdict"], "message": json.dumps(answer.get("value", answer["truncated"]))}
@@ -124,6 +127,8 @@ class Ptc(Engine):
         if self.service is not None:
             self.service.terminate()
             self.service.wait()
+            self.drain.join()
+            self.service.stderr.close()
             self.service = None
             shutil.rmtree(self.directory)
 
