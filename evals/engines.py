@@ -64,18 +64,22 @@ class Ptc(Engine):
         config = pathlib.Path(self.directory, "service.toml")
         config.write_text(f"[limits]\ntimeout_ms = {SECONDS * 1000}\n")
         command = [self.ptcl, "serve", "--listen", "127.0.0.1:0", "--store", str(config.with_name("runs.db")), "--config", str(config), "--isolation", "in-process"]
-        self.service = subprocess.Popen(command, cwd=self.directory, stderr=subprocess.PIPE, text=True)
-        lines: list[str] = []
-        for line in self.service.stderr:
+        service = subprocess.Popen(command, cwd=self.directory, stderr=subprocess.PIPE, text=True)
+        lines = []
+        for line in service.stderr:
             lines.append(line)
             if "listening on " in line:
-                self.url = line.split("listening on ")[1].strip()
                 break
         else:
+            service.wait()
+            service.stderr.close()
+            shutil.rmtree(self.directory)
             raise RuntimeError(f"ptcl serve ended: {''.join(lines)}")
+        self.url = lines[-1].split("listening on ")[1].strip()
         # The pipe must not fill up.
-        self.drain = threading.Thread(target=self.service.stderr.read, daemon=True)
+        self.drain = threading.Thread(target=service.stderr.read, daemon=True)
         self.drain.start()
+        self.service = service
 
     def request(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

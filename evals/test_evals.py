@@ -139,6 +139,8 @@ class OnEngine:
         try:
             cls.engine = engines.make(cls.name)
         except engines.EngineMissing as missing:
+            if cls.name == "ptc" and "PTCL" in os.environ:
+                raise
             raise unittest.SkipTest(str(missing)) from None
 
     @classmethod
@@ -203,6 +205,21 @@ class OnEngine:
 
 class OnPtc(OnEngine, unittest.TestCase):
     name = "ptc"
+
+    def test_parallel_calls(self) -> None:
+        task = {**TASKS["batch-lookup"], "answer": 3}
+        program = '(count (pmap (fn [id] (tool/get_users {:ids [id]})) ["u1" "u2" "u3"]))'
+        result = run.judge(self.engine, task, program)
+        self.assertEqual((result["outcome"], result["calls"]), ("right", 3))
+
+    def test_a_program_that_goes_on_calling(self) -> None:
+        task = {**TASKS["batch-lookup"], "calls": 10**6}
+        program = '(doseq [n (range 9000)] (tool/get_users {:ids ["u1"]}))'
+        # The service itself starts with the usual limits.
+        self.judged(SUM, "right")
+        with mock.patch.object(engines, "SECONDS", 0.01):
+            result = run.judge(self.engine, task, program)
+        self.assertEqual((result["outcome"], result["detail"]), ("error", "timed out after 0.06 seconds"))
 
 
 class OnCPython(OnEngine, unittest.TestCase):
