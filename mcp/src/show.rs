@@ -119,8 +119,9 @@ impl Parts {
                 of(cut.bytes_shown, cut.bytes_total, "bytes").or_else(|| of(cut.lines_shown, cut.lines_total, "lines"));
             let _ = write!(head, "\n[{part} is cut{}]", how.unwrap_or_default());
         }
-        for WarningReport { message, .. } in &self.warnings {
-            let _ = write!(head, "\n[{message}]");
+        for WarningReport { message, line, column, repair, .. } in &self.warnings {
+            let repair = repair.as_ref().map(|repair| format!(": {repair}")).unwrap_or_default();
+            let _ = write!(head, "\n[warning{}: {message}{repair}]", place((*line, *column)));
         }
         head
     }

@@ -35,7 +35,16 @@ pub(crate) fn type_error_as(class: ErrorClass, name: &str, expects: &str, got: V
 pub(crate) fn not_walked(name: &str, expects: &str, got: Value<'_>) -> Fault {
     match got {
         Value::Nil | Value::Vector(_) | Value::Map(_) | Value::Set(_) | Value::Str(_) => type_error(name, expects, got),
-        got => type_error_as(ErrorClass::IllegalArgument, name, expects, got),
+        Value::Endless(_) => type_error(name, expects, got),
+        got => {
+            let error = wrong(name, expects, got).class(ErrorClass::IllegalArgument);
+            // Functions that take no collection have other words for what they expect.
+            let hint = (expects == "a collection").then_some("if one value is meant, put it into a vector: [x]");
+            match hint {
+                Some(hint) => error.hint(hint).into(),
+                None => error.into(),
+            }
+        }
     }
 }
 

@@ -109,7 +109,9 @@ pub(crate) enum Lowering {
     Not,
     /// As a call in which an argument that is a bare name is a symbol.
     TakesNames,
-    /// Like `TakesNames`; the name of a tool shows the host's documentation of it.
+    /// Like `TakesNames`, and passes on the value of a definition.
+    TakesDefinitions,
+    /// Like `TakesDefinitions`; the name of a tool shows the host's documentation of it.
     ShowsNames,
     /// As a call in which a wrong number of arguments is an error of the form.
     ChecksArity,

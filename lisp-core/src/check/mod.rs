@@ -76,11 +76,20 @@ pub trait Facts {
     /// Returns the shape of `data/NAME`; `None` if it is not known.
     fn data(&self, name: &str) -> Option<Shape>;
 
-    /// Returns the name of data that is given and probably meant by a name that is not; `None` if it is given, or none is similar.
-    fn data_meant(&self, name: &str) -> Option<String>;
+    /// Returns what is known of data that is not given; `None` if it is given.
+    fn missing_data(&self, name: &str) -> Option<MissingData>;
 
     /// Returns the arguments and the result of a tool; `None` if they are not known.
     fn tool(&self, name: &str) -> Option<ToolShape>;
+}
+
+/// Data that a program names and that is not given.
+#[derive(Clone, Debug)]
+pub struct MissingData {
+    /// The name of data that is given and probably meant.
+    pub meant: Option<String>,
+    /// What is given instead.
+    pub hint: String,
 }
 
 /// The arguments and the result of a tool.

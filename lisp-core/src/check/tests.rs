@@ -199,6 +199,7 @@ fn what_fails_or_does_not_decide_is_found() {
         ("(map #(:total (:id %)) data/orders)", UnknownKey, ""),
         ("(get data/by_number 7)", UnknownKey, "write \"7\""),
         ("(map :id data/ordesr)", UnknownData, "write data/orders"),
+        ("(count data/other)", UnknownData, ""),
         ("(defn later [o] (tool/search {:qurey \"x\"}))", FindingKind::UnknownArgument, "write :query"),
     ] {
         assert_eq!(repairs(source), [(kind, repair.to_owned())], "{source}");
@@ -236,7 +237,10 @@ fn what_may_not_fail_is_no_finding() {
         "(contains? [1 2] 0)",
         "(defn f [g x] (if g (g x) x)) (f inc 1)",
         "(get [1 2] 0)",
-        "(map :id data/other)",
+        "(map :id (or data/other []))",
+        "(if data/other (map :id data/other) 0)",
+        "(when-let [others data/other] (map :id others))",
+        "(if (nil? data/other) 0 (count data/other))",
     ] {
         assert_eq!(found(source), [], "{source}");
     }

@@ -3,7 +3,9 @@
 use super::known::{Captured, Function, Known, Missed, Pass};
 use super::names::cut;
 use super::shape::{Shape, Types, joined, name_of};
-use super::{Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, ToolShape, incomplete, notes};
+use super::{
+    Facts, Finding, FindingKind, MAX_DEPTH, MAX_FINDINGS, MAX_WORK, MissingData, ToolShape, incomplete, notes,
+};
 use crate::Table;
 use crate::builtins::Rows;
 use crate::compile::core::{Bind, Clause, Constant, FnNode, Kind, Node, Prim, Var};
@@ -54,7 +56,7 @@ pub(super) struct Checker<'p> {
     volatile: &'p RefCell<BTreeSet<u32>>,
     stop: &'p dyn Fn() -> bool,
     /// The data that is probably meant by data that is not given.
-    data_meant: Table<u32, Option<String>>,
+    missing_data: Table<u32, Option<MissingData>>,
     globals: Table<u32, Known<'p>>,
     /// Whether definitions of earlier programs are read.
     has_others: bool,
@@ -112,7 +114,7 @@ impl<'p> Checker<'p> {
             constants: Table::default(),
             volatile,
             stop,
-            data_meant: Table::default(),
+            missing_data: Table::default(),
             globals: Table::default(),
             has_others: false,
             places: BTreeMap::new(),
@@ -459,16 +461,19 @@ impl<'p> Checker<'p> {
             self.find_name(id);
             return Known { exact: Some(self.pass), ..Known::of(shape) };
         }
-        if !self.data_meant.contains_key(&global) && !self.spend(SEARCH) {
+        if !self.missing_data.contains_key(&global) && !self.spend(SEARCH) {
             return Known::unknown();
         }
         let facts = self.facts;
-        let meant = self.data_meant.entry(global).or_insert_with(|| facts.data_meant(name)).clone();
-        let Some(meant) = meant else { return Known::unknown() };
-        let message = format!("{id} is not given, so it is nil; data/{meant} is");
-        let repair = Some(format!("write data/{meant}"));
+        let missing = self.missing_data.entry(global).or_insert_with(|| facts.missing_data(name)).clone();
+        let Some(missing) = missing else { return Known::unknown() };
+        let message = match &missing.meant {
+            Some(meant) => format!("{id} is not given, so it is nil; data/{meant} is"),
+            None => format!("{id} is not given, so it is nil: {}", missing.hint),
+        };
+        let repair = missing.meant.as_ref().map(|meant| format!("write data/{meant}"));
         self.wrong(&id, Finding { kind: FindingKind::UnknownData, span, message, repair, fails: false });
-        let meant = Some(format!("data/{meant}").into());
+        let meant = missing.meant.map(|meant| format!("data/{meant}").into());
         Known { missed: Some(Rc::new(Missed { span, name: id, meant, is_no_map: false })), ..Known::unknown() }
     }
 

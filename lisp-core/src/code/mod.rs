@@ -6,7 +6,7 @@ mod proto;
 
 pub(crate) use bytecode::{Bytecode, HandledBy, Handler};
 pub(crate) use instr::{ArithName, Cmp, Instr, Rare};
-pub(crate) use proto::{Called, InPlace, Local, LocalPlace, Proto};
+pub(crate) use proto::{Called, Definition, InPlace, Local, LocalPlace, Proto};
 
 /// The number of a built-in function: its index in the table of all of them, which `library` holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -11,6 +11,8 @@ pub(crate) struct Proto {
     pub(crate) name: Option<Arc<str>>,
     /// The parameters as written; patterns as `_`.
     pub(crate) params: Arc<str>,
+    /// The definition of a named function.
+    pub(crate) definition: Option<Box<Definition>>,
     /// The number of parameters, without the rest parameter.
     pub(crate) arity: u16,
     /// Whether it takes more arguments, as a vector.
@@ -27,6 +29,27 @@ pub(crate) struct Proto {
     pub(crate) locals: Box<[Local]>,
     /// Calls for elements that are compiled in place, inner before outer.
     pub(crate) in_place: Box<[InPlace]>,
+}
+
+/// The definition of a function, for `doc` and `source`.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    /// The documentation string.
+    pub(crate) doc: Option<Arc<str>>,
+    /// The text of the program.
+    program: Arc<str>,
+    span: Span,
+}
+
+impl Definition {
+    pub(crate) fn new(doc: Option<Arc<str>>, program: Arc<str>, span: Span) -> Self {
+        Definition { doc, program, span }
+    }
+
+    /// Returns the text of the definition.
+    pub(crate) fn text(&self) -> &str {
+        self.program.get(self.span.start as usize..self.span.end as usize).unwrap_or_default()
+    }
 }
 
 impl Proto {

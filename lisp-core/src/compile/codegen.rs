@@ -12,10 +12,13 @@ use super::constants::Pool;
 use super::core::{Bind, Constant, FnNode, Kind, Node, Prim, Var};
 use crate::Table;
 use crate::builtins::{Lowering, Rows};
-use crate::code::{ArithName, BuiltinId, Bytecode, Cmp, Handler, InPlace, Instr, Local, LocalPlace, Proto, Rare};
+use crate::code::{
+    ArithName, BuiltinId, Bytecode, Cmp, Definition, Handler, InPlace, Instr, Local, LocalPlace, Proto, Rare,
+};
 use crate::error::{Error, Reason, Span};
 use crate::heap::{Frozen, SMALL};
 use crate::syntax::Interrupt;
+use std::sync::Arc;
 
 type Res<T> = Result<T, Error>;
 type Reg = u16;
@@ -61,7 +64,13 @@ pub(super) struct Code {
 }
 
 /// Generates the code of a program. `names` has the positions of the names of its variables.
-pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrupt: &Interrupt<'_>) -> Res<Code> {
+pub(super) fn generate(
+    body: Node,
+    source: &Arc<str>,
+    names: &[Option<Span>],
+    rows: &Rows,
+    interrupt: &Interrupt<'_>,
+) -> Res<Code> {
     let main = FnNode {
         name: None,
         display: "".into(),
@@ -72,13 +81,26 @@ pub(super) fn generate(body: Node, names: &[Option<Span>], rows: &Rows, interrup
         body,
         recurs: false,
         others: Vec::new(),
+        definition: None,
     };
     let places = vec![Location::Unassigned; names.len()];
     let groups = Table::default();
     let (protos, pool) = (Vec::new(), Pool::new());
     let (defined, buffers) = (Definitions::default(), Vec::new());
-    let mut generator =
-        Generator { protos, groups, pool, places, names, defined, always: true, rows, interrupt, in_place: 0, buffers };
+    let mut generator = Generator {
+        source,
+        protos,
+        groups,
+        pool,
+        places,
+        names,
+        defined,
+        always: true,
+        rows,
+        interrupt,
+        in_place: 0,
+        buffers,
+    };
     generator.function(&main, None)?;
     let mut protos = Vec::with_capacity(generator.protos.len());
     for proto in generator.protos {
@@ -115,6 +137,8 @@ impl Definitions {
 }
 
 struct Generator<'p> {
+    /// The text of the program.
+    source: &'p Arc<str>,
     /// The functions; those of a group get their numbers before they are compiled.
     protos: Vec<Option<Proto>>,
     /// The numbers of the functions of each group that is being compiled.
@@ -241,6 +265,10 @@ impl<'p> Generator<'p> {
         Ok(Proto {
             name: node.name.clone(),
             params: node.display.clone(),
+            definition: node
+                .definition
+                .as_ref()
+                .map(|(doc, span)| Box::new(Definition::new(doc.clone(), self.source.clone(), *span))),
             arity,
             variadic: node.rest.is_some(),
             captures,

@@ -92,6 +92,8 @@ pub(crate) struct FnNode {
     pub(crate) recurs: bool,
     /// Further arities, with the same captures.
     pub(crate) others: Vec<FnNode>,
+    /// The documentation string and the position of its definition, if it has one.
+    pub(crate) definition: Option<(Option<Arc<str>>, Span)>,
 }
 
 /// The functions of a `letfn`: they have the same captures, so each can create any other.

@@ -50,13 +50,14 @@ impl Program {
     ) -> Result<(Program, Forms), Error> {
         let read = syntax::read_at(source, limits, interrupt)?;
         let analysis = analyze::analyze(read.forms, (source, &read.names), rows, shadowed, prelude, interrupt)?;
-        let code = codegen::generate(analysis.body, &analysis.vars, rows, interrupt)?;
+        let text: Arc<str> = source.into();
+        let code = codegen::generate(analysis.body, &text, &analysis.vars, rows, interrupt)?;
         let forms = Forms { body: code.body, bytes: analysis.nodes * size_of::<Node>() + source.len() };
         let program = Program {
             limits: *limits,
             shadowed: shadowed.into(),
             code: Arc::new(Compiled {
-                source: source.into(),
+                source: text,
                 protos: code.protos,
                 constants: code.constants,
                 globals: analysis.globals,

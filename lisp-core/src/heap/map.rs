@@ -232,6 +232,14 @@ impl<'h> Map<'h> {
         }
     }
 
+    /// Returns true if the map may have been written in another order than that of its keys.
+    pub(crate) fn knows_how_written(&self) -> bool {
+        match self.rep() {
+            Rep::Small(..) => true,
+            Rep::Tree(_, root) => root.written.get().is_some(),
+        }
+    }
+
     /// Returns the index in key order of each entry, in the order in which the entries were written. `None` if that is key
     /// order.
     pub(super) fn written_places(&self, h: &'h Heap) -> Res<Option<List<'h, usize>>> {

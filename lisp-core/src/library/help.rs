@@ -1,12 +1,13 @@
 //! Documentation of the language itself: `apropos`, `doc`, `dir`, `export-meta` and `source`.
 //!
-//! The last three are about components that a host attaches to a program. Programs here have none, so they find
+//! `dir` and `export-meta` are about components that a host attaches to a program. Programs here have none, so they find
 //! nothing, which is a result and not an error. Names are given as strings or symbols; the analyzer quotes a bare name.
 
 use super::BuiltinId;
 use crate::builtins::args::type_error;
 use crate::builtins::java::CONSTANTS;
 use crate::builtins::{Builtin, Lowering};
+use crate::code::Definition;
 use crate::compile::SPECIAL_FORMS;
 use crate::context::Ctx;
 use crate::cost;
@@ -25,8 +26,8 @@ pub(super) const TABLE: &[Builtin] = &[
             ("(apropos 1)", "!type_error"),
         ],
     ),
-    Builtin::direct("doc", 1, 1, "(doc name)", doc).lowered(Lowering::ShowsNames).doc(
-        "Prints how a function, form or tool/name is called and what it does.",
+    Builtin::direct("doc", 1, 2, "(doc name)", doc).lowered(Lowering::ShowsNames).doc(
+        "Prints how a function, form or tool/name is called and what it does; of a function of the program, its documentation string.",
         &[("(doc map)", "nil"), ("(doc \"no such name\")", "nil"), ("(doc 1)", "!type_error")],
     ),
     Builtin::direct("dir", 0, 1, "(dir), (dir namespace)", dir).lowered(Lowering::TakesNames).doc(
@@ -37,8 +38,8 @@ pub(super) const TABLE: &[Builtin] = &[
         "Always returns nil: programs here have no components, as those of PtcRunner may.",
         &[("(export-meta alpha/search)", "nil"), ("(export-meta 1)", "!type_error")],
     ),
-    Builtin::direct("source", 1, 1, "(source name)", source).lowered(Lowering::TakesNames).doc(
-        "Prints that there is no source and returns nil: programs here have no components, as those of PtcRunner may.",
+    Builtin::direct("source", 1, 2, "(source name)", source).lowered(Lowering::TakesDefinitions).doc(
+        "Prints the definition of a function of the program, and returns nil.",
         &[("(source alpha/search)", "nil"), ("(source 1)", "!type_error")],
     ),
 ];
@@ -135,6 +136,11 @@ fn apropos<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn doc<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = name_arg("doc", args.first().copied().unwrap_or(Value::Nil))?;
     let mut out = TextBuf::new(h);
+    if let Some((params, definition)) = definition(args) {
+        out.push_all(&["(", name, if params.is_empty() { "" } else { " " }, params, ")\n  "])?;
+        out.push_all(&[definition.doc.as_deref().unwrap_or("No documentation string; source shows the definition.")])?;
+        return print(h, &out);
+    }
     let Some(page) = page_of(name) else {
         out.push_all(&["No documentation found for \"", name, "\"."])?;
         return print(h, &out);
@@ -168,8 +174,20 @@ fn export_meta<'h>(_: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
 fn source<'h>(h: &'h Ctx, args: &[Value<'h>]) -> Res<Value<'h>> {
     let name = name_arg("source", args.first().copied().unwrap_or(Value::Nil))?;
     let mut out = TextBuf::new(h);
+    if let Some((_, definition)) = definition(args) {
+        out.push_str(definition.text())?;
+        return print(h, &out);
+    }
     out.push_all(&["No source available for \"", name, "\"."])?;
     print(h, &out)
+}
+
+/// Returns the parameters and the definition of a function of the program, which comes after its name.
+fn definition<'h>(args: &[Value<'h>]) -> Option<(&'h str, &'h Definition)> {
+    match args {
+        [_, Value::Closure(closure)] => Some((&closure.proto.params, closure.proto.definition.as_deref()?)),
+        _ => None,
+    }
 }
 
 /// Prints a line. Everything that can fail comes first.

@@ -254,7 +254,7 @@ impl PerElement for KeepIndexed {
 
 /// The register for the keys, or the values, with which the function is not called.
 const OTHERS: usize = 4;
-/// The register for the map, if it knows in which order its keys were written.
+/// The register for the map, if it knows how its keys were written, or has a shape.
 const WHOLE: usize = 5;
 
 /// Starts to walk the values, or the keys, of the map in the first argument; the function is after it.
@@ -266,7 +266,7 @@ fn start_entries<'h, F: PerElement>(h: &'h Ctx, s: &mut State<'h>, call: Call, o
         Value::Map(map) => {
             let [keys, values] = map.columns(h)?;
             let (list, others) = if of_keys { (keys, values) } else { (values, keys) };
-            let whole = if map.shape().is_some() { Value::Map(map) } else { Value::Nil };
+            let whole = if map.knows_how_written() { Value::Map(map) } else { Value::Nil };
             walk_vectors::<F>(h, s, call, f, [list, others, whole], map.len())
         }
         other => Err(args::not_walked(F::ROW.name, "a map", other)),

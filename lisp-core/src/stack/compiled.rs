@@ -2,12 +2,13 @@
 
 use crate::code::Proto;
 use crate::heap::Frozen;
+use std::sync::Arc;
 
 /// The compiler's output for runs: functions, constants, and the names of definitions.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The source text.
-    pub(crate) source: Box<str>,
+    pub(crate) source: Arc<str>,
     /// The functions; the last is the program itself.
     pub(crate) protos: Vec<Proto>,
     pub(crate) constants: Frozen,

@@ -2,7 +2,7 @@
 
 use super::Grant;
 use super::machine::Machine;
-use crate::check::{Facts, Finding, Shape, ToolShape, check, incomplete};
+use crate::check::{Facts, Finding, MissingData, Shape, ToolShape, check, incomplete};
 use crate::compile::{Forms, Program};
 use crate::error::Span;
 use crate::heap::{Heap, Value};
@@ -111,10 +111,10 @@ impl Machine {
                 let name = format!("data/{name}");
                 self.0.iter().rev().find_map(|grant| grant.shape(&name))
             }
-            fn data_meant(&self, name: &str) -> Option<String> {
+            fn missing_data(&self, name: &str) -> Option<MissingData> {
                 let names: Vec<&str> = self.0.iter().flat_map(|grant| grant.data_names()).collect();
-                let is_given = names.contains(&name);
-                crate::check::similar(&names, name).filter(|_| !is_given).map(str::to_owned)
+                let meant = crate::check::similar(&names, name).map(str::to_owned);
+                (!names.contains(&name)).then(|| MissingData { meant, hint: data_hint(name, &names) })
             }
             fn tool(&self, name: &str) -> Option<ToolShape> {
                 self.1(name)

@@ -52,10 +52,7 @@ fn run(engine: &Engine, source: &str, input: Input<'_>) -> (String, bool) {
     }
     text.push_str(outcome.text().unwrap_or("nil"));
     for warning in outcome.warnings() {
-        text.push_str(&format!("\nwarning: {}", warning.message));
-        if let Some(repair) = &warning.repair {
-            text.push_str(&format!(": {repair}"));
-        }
+        text.push_str(&format!("\nwarning: {warning}"));
     }
     (text, !outcome.is_success())
 }

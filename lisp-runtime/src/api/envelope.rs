@@ -42,7 +42,7 @@ pub enum Isolation {
 #[non_exhaustive]
 pub struct ScriptedTool {
     /// The result of every call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub returns: Option<Box<RawValue>>,
     /// The error message with which every call fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,17 @@ pub struct ScriptedTool {
     pub client: bool,
 }
 
+/// Reads a value that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
 impl ScriptedTool {
+    /// Returns whether it says what its calls return, or who does.
+    pub fn is_answered(&self) -> bool {
+        self.client || self.echo || self.returns.is_some() || self.error.is_some()
+    }
+
     /// Returns the tool under a name. If the client answers its calls, the tool is external; the server of the request
     /// gives it a handler. A signature or schema that is not valid is an error of [`Tools::add`].
     pub fn tool(&self, name: &str) -> Tool {

@@ -209,7 +209,7 @@ impl<'a> Input<'a> {
 
     /// Binds `data/name` to any value that serde can serialize.
     #[must_use]
-    pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &impl Serialize) -> Self {
+    pub fn data(mut self, name: impl Into<Cow<'a, str>>, value: &(impl Serialize + ?Sized)) -> Self {
         let text = serde_json::to_string(value).map(Cow::Owned).map_err(|error| error.to_string());
         self.sources.push(Source::Data(name.into(), text));
         self

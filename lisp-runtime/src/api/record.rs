@@ -296,6 +296,10 @@ impl Record {
         }
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text.truncate(whole);
+        // Left by recorders that end each line once more.
+        if text.contains("\n\n") {
+            text = text.split_inclusive('\n').filter(|line| *line != "\n").collect();
+        }
         let Some(end) = text.find('\n') else {
             return Err(RecordError::NoRecord("it has no whole line".to_owned()));
         };

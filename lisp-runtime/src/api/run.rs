@@ -18,7 +18,7 @@ use crate::terms::outcome::{
 };
 use crate::terms::profile::Profile;
 use crate::terms::run_view::RunView;
-use crate::terms::warning::Warning;
+use crate::terms::warning::{Warning, WarningKind};
 use crate::text::convert;
 use crate::tools::signature::sentence;
 use crate::tools::tool::{Reply, Tool, ToolCall};
@@ -645,6 +645,8 @@ impl Run {
             taken.settle(&usage, true);
         }
         let mut warnings = self.programs.last().map_or_else(Vec::new, Program::warnings);
+        // It is no mistake, and whoever runs only programs without warnings would never run it.
+        warnings.retain(|warning| warning.kind != WarningKind::CodeFence || !self.shared.setting.makes.check_only);
         let has_failed_for_type = answer.as_ref().is_err_and(|problem| problem.reason() == Reason::TypeError);
         warnings.extend(self.findings_and_notes(has_failed_for_type));
         warnings.extend(std::mem::take(&mut self.warnings).into_iter().filter(|_| answer.is_ok()));

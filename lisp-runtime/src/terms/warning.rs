@@ -6,6 +6,7 @@ use lisp_core::compile::Program;
 use lisp_core::json::{Null, Nulls};
 use lisp_core::syntax::{LineIndex, fence_of};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a warning is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ warning_kinds! {
     ConstantTest => "constant_test", Program;
     /// The result of the program is a function.
     FunctionResult => "function_result", Program;
-    /// Data is not given, while other data with a similar name is.
+    /// Data is not given, so it is nil, and the program does not test for that.
     UnknownData => "unknown_data", Program;
     /// A key was read and never found, while the maps there had one with a similar name.
     KeyNeverFound => "key_never_found", Program;
@@ -112,6 +113,27 @@ pub struct Warning {
     pub position: Option<Position>,
     /// One next step.
     pub repair: Option<String>,
+}
+
+/// The text for a model: the position, what happened, and one next step.
+///
+/// ```
+/// use lisp_runtime::{Engine, Input};
+/// let outcome = Engine::default().eval("(:totl data/order)", Input::new().json("order", r#"{"total": 9}"#));
+/// let text = outcome.warnings()[0].to_string();
+/// assert_eq!(text, "line 1, column 1: no map here has the key :totl; they have :total: write :total");
+/// ```
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(Position { line, column, .. }) = self.position {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        f.write_str(&self.message)?;
+        match &self.repair {
+            Some(repair) => write!(f, ": {repair}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Warning {

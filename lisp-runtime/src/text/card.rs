@@ -27,8 +27,8 @@ const LINES: &[Line] = &[
         also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
     },
     Line {
-        text: "Define before use, or (declare name); every name is checked before the run. def and defn stay for later \
-               turns; *1 is the last result.",
+        text: "Define before use, or (declare name); every name is checked before the run. In a session, def and defn \
+               stay for later turns, and *1 is the last result.",
         shown: &[],
         also: &[
             ("(if true 1 (nope))", "!unbound_var"),
@@ -174,7 +174,7 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
     out
 }
 
-/// Writes a line for each tool, as many as fit.
+/// Writes a line for each tool, as many as fit: with their whole descriptions as far as there is room for those too.
 fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
     let count = tools.all().count();
     if count == 0 {
@@ -182,29 +182,39 @@ fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
     }
     let search = tools.get("search");
     let mut left = max;
-    let (mut lines, mut some_tagged) = (Vec::new(), false);
+    let (mut lines, mut some_tagged, mut some_cut) = (Vec::new(), false, false);
     // The search tool is always shown.
     let first = search.into_iter();
     for tool in first.chain(tools.all().filter(|tool| tool.name() != "search")) {
-        let line = tool_line(tool);
+        let line = tool_line(tool, false);
         let Some(rest) = left.checked_sub(line.len() + 1).or((lines.is_empty() && search.is_some()).then_some(0))
         else {
             break;
         };
         left = rest;
         some_tagged |= tool.treatment.tagged;
-        lines.push(line);
+        lines.push((line, tool));
     }
     let shown = lines.len();
-    lines.sort_unstable();
+    for (line, tool) in &mut lines {
+        let whole = tool_line(tool, true);
+        match left.checked_sub(whole.len() - line.len()) {
+            Some(rest) => (left, *line) = (rest, whole),
+            None => some_cut = true,
+        }
+    }
+    lines.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     out.push_str("Tools, called as (tool/NAME {:param value})");
     if some_tagged {
         out.push_str("; a tagged one returns {:ok result} or {:error {:message ..}}");
     }
     out.push_str(":\n");
-    for line in lines {
+    for (line, _) in lines {
         out.push_str(&line);
         out.push('\n');
+    }
+    if some_cut {
+        out.push_str("(doc tool/NAME) prints what is cut here.\n");
     }
     if shown < count {
         let how = if search.is_some() { "; (tool/search {:words \"..\"}) finds the others" } else { "" };
@@ -213,22 +223,36 @@ fn tool_lines(tools: &Tools, max: usize, out: &mut String) {
     }
 }
 
-/// Returns the signature of a tool and the beginning of its description.
-fn tool_line(tool: &Tool) -> String {
+/// Returns the signature of a tool, and the first sentence of its description or all that is known of it.
+fn tool_line(tool: &Tool, is_whole: bool) -> String {
     const ABOUT: usize = 120;
     let mut line = one_line(&format!("tool/{} {}", tool.name(), tool.signature_text()));
     if tool.treatment.tagged {
         line.push_str(" ; tagged");
     }
     let about = one_line(tool.contract.description.as_deref().unwrap_or_default());
-    if !about.is_empty() {
-        let sentence = about.find(". ").map_or(about.as_str(), |end| &about[..=end]);
-        let _ = write!(line, " ; {}", cut(sentence, ABOUT));
+    if is_whole {
+        let notes = tool.contract.schemas.as_deref().map(|schemas| schemas.notes()).unwrap_or_default();
+        let notes = notes.lines().map(|note| note.trim().trim_end_matches('.'));
+        for text in [about.as_str()].into_iter().filter(|about| !about.is_empty()).chain(notes) {
+            let _ = write!(line, " ; {text}");
+        }
+    } else if !about.is_empty() {
+        let sentence = first_sentence(&about);
+        let more = if sentence.len() < about.len() && sentence.len() <= ABOUT { " .." } else { "" };
+        let _ = write!(line, " ; {}{more}", cut(sentence, ABOUT));
     }
     if let Some(remark) = tool.remark() {
         let _ = write!(line, " ; {remark}");
     }
     line
+}
+
+/// Returns the text up to a full stop before a capital letter: no other ends a sentence for certain.
+fn first_sentence(text: &str) -> &str {
+    let ends = text.match_indices(". ").map(|(end, _)| end);
+    let end = ends.into_iter().find(|&end| text[end + 2..].starts_with(char::is_uppercase));
+    end.map_or(text, |end| &text[..=end])
 }
 
 fn data_line(keys: Keys) -> &'static Line {

@@ -450,10 +450,11 @@ impl Tool {
         Cow::Owned(text)
     }
 
-    /// Describes the tool for models, in at most 10,000 bytes. Its beginning is in the prompt, and searches use it.
+    /// Describes the tool for models, in at most 10,000 bytes. The prompt has it, or only its first sentence where the whole
+    /// does not fit ([`EngineBuilder::prompt_tools_bytes`](crate::EngineBuilder::prompt_tools_bytes)), and searches use it.
     #[must_use]
-    pub fn about(self, description: &str) -> Self {
-        let text = description.trim();
+    pub fn about(self, description: impl AsRef<str>) -> Self {
+        let text = description.as_ref().trim();
         self.amend(|contract| contract.description = (!text.is_empty()).then(|| cut(text, DESCRIPTION_BYTES)))
     }
 

@@ -193,8 +193,18 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
     Ok(value)
 }
 
-/// Reads the request of a run. If a field is repeated, the last one counts.
+/// Reads the request of a run. Each of its tools must say what its calls return. If a field is repeated, the last one counts.
 pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, ProblemDetails> {
+    let request = any_request(text)?;
+    // Its calls would return nil in silence.
+    if let Some((name, _)) = request.tools.iter().find(|(_, tool)| !tool.is_answered()) {
+        let why = "it says nothing of its results: add \"client\": true to answer its calls yourself, or `returns`, `error` or `echo`";
+        return Err(ProblemDetails::of_field(format!("tools.{name}"), format!("tool {name}: {why}")));
+    }
+    Ok(request)
+}
+
+fn any_request(text: &str) -> Result<lisp_runtime::Request<'_>, ProblemDetails> {
     let wrong = match read(text) {
         Err(wrong) if read::<IgnoredAny>(text).is_ok() => wrong,
         read => return read,

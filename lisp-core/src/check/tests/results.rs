@@ -1,6 +1,7 @@
 //! Compares the shapes of the results of library functions with what runs return.
 
 use super::*;
+use crate::check::MissingData;
 use crate::check::known::{Habit, Known};
 use crate::check::shape::Items;
 use crate::check::walk::Checker;
@@ -37,7 +38,7 @@ impl Facts for Nothing {
     fn data(&self, _: &str) -> Option<Shape> {
         None
     }
-    fn data_meant(&self, _: &str) -> Option<String> {
+    fn missing_data(&self, _: &str) -> Option<MissingData> {
         None
     }
     fn tool(&self, _: &str) -> Option<ToolShape> {

@@ -6,6 +6,7 @@ use crate::compile::core::{Bind, FnGroup, FnNode, Kind, Node, Prim, Var};
 use crate::error::{Error, Reason, Span};
 use crate::syntax::{Form, FormKind, NameId};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The analyzer's state for a function that it is in.
 #[derive(Default)]
@@ -349,6 +350,7 @@ impl Analyzer<'_> {
             body,
             recurs: false,
             others: Vec::new(),
+            definition: None,
         })
     }
 
@@ -422,6 +424,7 @@ impl Analyzer<'_> {
             body: body?,
             recurs: scope.recurs,
             others: Vec::new(),
+            definition: None,
         };
         Ok(Node::new(Kind::Fn(Box::new(node)), span))
     }
@@ -471,24 +474,24 @@ impl Analyzer<'_> {
         placeholder_number(text).map(placeholder)
     }
 
-    /// Returns the name and value of a definition; a doc string between them is skipped.
-    fn definition<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<(NameId, &'f Form)> {
+    /// Returns the name, the documentation string and the value of a definition.
+    fn definition<'f>(&self, what: &str, args: &'f [Form], span: Span) -> Res<(NameId, Option<&'f str>, &'f Form)> {
         let usage = || format!("({what} name value)");
         if let Some(target) = args.first()
             && !matches!(target.kind, FormKind::Symbol(_))
         {
             return Err(invalid(target.span, format!("{what} expects a symbol")).hint(format!("write {}", usage())));
         }
-        let (target, value) = match args {
-            [target, value] => (target, value),
-            [target, Form { kind: FormKind::Str(_), .. }, value] => (target, value),
+        let (target, doc, value) = match args {
+            [target, value] => (target, None, value),
+            [target, Form { kind: FormKind::Str(doc), .. }, value] => (target, Some(&**doc), value),
             _ => return Err(arity(span, what, args.len(), &usage())),
         };
         let FormKind::Symbol(name) = target.kind else {
             return Err(invalid(target.span, format!("{what} expects a symbol")).hint(format!("write {}", usage())));
         };
         self.check_definable(name, target.span)?;
-        Ok((name, value))
+        Ok((name, doc, value))
     }
 
     pub(super) fn check_definable(&self, name: NameId, span: Span) -> Res<()> {
@@ -502,7 +505,7 @@ impl Analyzer<'_> {
     }
 
     pub(super) fn def_form(&mut self, args: &[Form], span: Span, once: bool) -> Res<Node> {
-        let (name, value) = self.definition(if once { "defonce" } else { "def" }, args, span)?;
+        let (name, doc, value) = self.definition(if once { "defonce" } else { "def" }, args, span)?;
         let text = self.text(name);
         // A function may call itself by its name; any other value must not use it.
         let is_fn = matches!(&value.kind, FormKind::List(items)
@@ -512,7 +515,10 @@ impl Analyzer<'_> {
             self.define(text);
         }
         self.being_defined.push((text.into(), self.fns.len()));
-        let value = self.node(value, false)?;
+        let mut value = self.node(value, false)?;
+        if let Kind::Fn(function) = &mut value.kind {
+            function.definition = Some((doc.map(Arc::from), span));
+        }
         self.being_defined.pop();
         let global = self.define(text);
         let kind = if once { Kind::DefOnce(global, Box::new(value)) } else { Kind::Def(global, Box::new(value)) };
@@ -526,13 +532,16 @@ impl Analyzer<'_> {
             return Err(invalid(target.span, "defn expects a symbol").hint(usage));
         };
         self.check_definable(name, target.span)?;
-        let mut rest = rest;
+        let (mut rest, mut doc) = (rest, None);
         // A doc string and a map of metadata may precede the parameters.
         for is_doc in [true, false] {
             if let [first, more @ ..] = rest
                 && !more.is_empty()
                 && matches!((is_doc, &first.kind), (true, FormKind::Str(_)) | (false, FormKind::Map(_)))
             {
+                if let FormKind::Str(text) = &first.kind {
+                    doc = Some(Arc::from(&**text));
+                }
                 rest = more;
             }
         }
@@ -543,6 +552,7 @@ impl Analyzer<'_> {
         let mut node = self.fn_node("defn", Own::default(), rest, span)?;
         let text = self.text(name);
         node.name = Some(text.into());
+        node.definition = Some((doc, span));
         node.others.iter_mut().for_each(|other| other.name = Some(text.into()));
         Ok(Node::new(Kind::Def(global, Box::new(Node::new(Kind::Fn(Box::new(node)), span))), span))
     }

@@ -157,6 +157,7 @@ impl Analyzer<'_> {
             body,
             recurs: false,
             others: Vec::new(),
+            definition: None,
         };
         Ok(Node::new(Kind::Fn(Box::new(function)), span))
     }

@@ -450,7 +450,8 @@ impl<'a> Analyzer<'a> {
             return Ok(page);
         }
         let args = match lowering {
-            Lowering::TakesNames | Lowering::ShowsNames if value.is_none() => self.names_or_nodes(args)?,
+            Lowering::TakesNames if value.is_none() => self.names_or_nodes(args)?,
+            Lowering::TakesDefinitions | Lowering::ShowsNames if value.is_none() => self.name_and_value(args)?,
             _ => self.arguments(args, value)?,
         };
         if let Kind::Builtin(id) = head.kind {
@@ -478,6 +479,18 @@ impl<'a> Analyzer<'a> {
                 Some(name) => Node::new(Kind::Const(Constant::Symbol(name.into())), arg.span),
                 None => self.node(arg, false)?,
             });
+        }
+        Ok(nodes)
+    }
+
+    /// Returns a name, and the value that it has if it is a definition.
+    fn name_and_value(&mut self, args: &[Form]) -> Res<Vec<Node>> {
+        let mut nodes = self.names_or_nodes(args)?;
+        if let [Form { kind: FormKind::Symbol(name), span }] = *args
+            && self.stands_for_itself(name)
+            && let Some(global) = self.maybe_defined(name, span)
+        {
+            nodes.push(Node::new(Kind::Data(global), span));
         }
         Ok(nodes)
     }

@@ -96,6 +96,13 @@ impl Analyzer<'_> {
         }
     }
 
+    /// Returns the definition that a name has, or may have from an earlier turn.
+    pub(super) fn maybe_defined(&mut self, name: NameId, span: Span) -> Option<u32> {
+        let text = self.own_name(self.text(name));
+        let is_known = self.is_defined(text).is_none() && !matches!(self.known(text, span), Ok(None));
+        (!is_known && !text.contains('/')).then(|| self.global(text))
+    }
+
     /// Returns true if this bare symbol can be resolved without definitions of earlier turns.
     pub(super) fn is_known(&mut self, form: &Form) -> bool {
         let FormKind::Symbol(name) = form.kind else { return true };

@@ -95,7 +95,12 @@ impl Analyzer<'_> {
             _ => return false,
         };
         let text = self.text(name);
-        let takes_names = |id| matches!(self.rows.row(id).lowering, Lowering::TakesNames | Lowering::ShowsNames);
+        let takes_names = |id| {
+            matches!(
+                self.rows.row(id).lowering,
+                Lowering::TakesNames | Lowering::TakesDefinitions | Lowering::ShowsNames
+            )
+        };
         let has_namespace = text.contains('/') && text != "/";
         !has_namespace
             && !self.referred.contains_key(text)
