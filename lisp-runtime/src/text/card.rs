@@ -158,8 +158,8 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
     }
     let _ = writeln!(
         out,
-        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data :code; a limit of the run is \
-         not caught.",
+        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data :code, and a tool's \
+         :message is \"tool/NAME: ..\"; a limit of the run is not caught.",
         ABSENT.join(", ")
     );
     let usages: Vec<&str> =
