@@ -66,7 +66,7 @@ TASKS = [
         {
             "ptcl": "ptcl run -o ndjson -e '(take 10 (sort-by (juxt (comp - :total) :id) data/in))' orders.ndjson",
             "jq": "jq -sc 'sort_by([-.total, .id]) | .[:10][]' orders.ndjson",
-            "mlr": "mlr --ijsonl --ojsonl --no-auto-flatten --no-auto-unflatten sort -nr total -f id then head -n 10 orders.ndjson",
+            "mlr": "mlr --ijsonl --ojsonl --no-auto-flatten --no-auto-unflatten sort -nr total -nf id then head -n 10 orders.ndjson",
         },
     ),
     (

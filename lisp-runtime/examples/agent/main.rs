@@ -43,18 +43,7 @@ fn run_program() -> (&'static str, &'static str, Value) {
 /// Runs a program. Returns the text for the model, and whether it is an error.
 fn run(engine: &Engine, source: &str, input: Input<'_>) -> (String, bool) {
     let outcome = engine.eval(source, input);
-    if let Some(problem) = outcome.problem() {
-        return (problem.report(source), true);
-    }
-    let mut text = outcome.prints.join("\n");
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(outcome.text().unwrap_or("nil"));
-    for warning in outcome.warnings() {
-        text.push_str(&format!("\nwarning: {warning}"));
-    }
-    (text, !outcome.is_success())
+    (outcome.report(source), !outcome.is_success())
 }
 
 /// Asks the model until it answers.

@@ -720,6 +720,7 @@ impl MachineDriver {
                 self.cause = Some(Cause::ToolPanic);
                 Reason::RuntimeError
             }
+            ToolErrorKind::Unknown => Reason::UnknownCall,
             ToolErrorKind::Panic | ToolErrorKind::Failed => Reason::ToolError,
         };
         let mut failed = Error::new(reason, format!("tool/{}: {}", tool.name(), error.message));

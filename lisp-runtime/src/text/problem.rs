@@ -1,12 +1,53 @@
-//! A problem as plain text, for a model that repairs its program.
+//! An outcome and its problem as plain text, for a model that repairs its program.
 
 use super::visible::{visible, visible_in_place};
-use crate::terms::outcome::{Call, Problem};
+use crate::terms::outcome::{Call, Outcome, OutcomeKind, Problem};
 use crate::terms::position::Position;
 use std::fmt::Write;
 
 /// The maximum number of characters that are shown of a source line.
 const LINE_CHARS: usize = 160;
+
+impl Outcome {
+    /// Returns what happened as plain text, for the model that wrote the program: the printed lines, then the value or the
+    /// [problem](Problem::report), then the warnings with their repairs.
+    ///
+    /// `source` is the text of the program.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input};
+    ///
+    /// let source = r#"(println "orders:" (count data/orders)) (sum-by :totl data/orders)"#;
+    /// let outcome = Engine::default().eval(source, Input::new().json("orders", r#"[{"total": 9}]"#));
+    /// let report = outcome.report(source);
+    /// assert!(report.starts_with("orders: 1\n0\nwarning: line 1, column 42: no map here has the key :totl"), "{report}");
+    /// assert!(report.ends_with("write :total\n"), "{report}");
+    /// ```
+    pub fn report(&self, source: &str) -> String {
+        let mut out = String::new();
+        for line in &self.prints {
+            let _ = writeln!(out, "{}", visible(line));
+        }
+        let dropped = self.prints_dropped;
+        if dropped > 0 {
+            let _ = writeln!(out, "[{dropped} more lines were printed and not kept]");
+        }
+        match (self.problem(), self.text()) {
+            (Some(problem), _) => out.push_str(&problem.report(source)),
+            (None, text) => {
+                let failed = if self.kind() == Some(OutcomeKind::Fail) { "(fail v): " } else { "" };
+                let _ = writeln!(out, "{failed}{}", visible(text.unwrap_or("nil")));
+                if let Some(bytes) = self.text_cut() {
+                    let _ = writeln!(out, "[cut: the value has {bytes} bytes; return a part of it]");
+                }
+            }
+        }
+        for warning in self.warnings() {
+            let _ = writeln!(out, "warning: {}", visible(&warning.to_string()));
+        }
+        out
+    }
+}
 
 impl Problem {
     /// Returns the problem as plain text, for a model that repairs its program.

@@ -42,6 +42,7 @@ impl Reply {
     pub(crate) fn status(&self) -> CallStatus {
         match self {
             Reply::Json(_) | Reply::Echo => CallStatus::Ok,
+            Reply::Error(error) if error.kind == ToolErrorKind::Unknown => CallStatus::Unknown,
             Reply::Error(_) | Reply::NotMade { .. } | Reply::Refused(_) => CallStatus::Error,
             Reply::LeftOut(_) | Reply::Late => CallStatus::Unknown,
         }
@@ -53,6 +54,7 @@ impl Reply {
         match self {
             Reply::Json(json) => Some(Some(Ended::Json(json.clone()))),
             Reply::Echo => Some(Some(Ended::Echo)),
+            Reply::Error(error) if error.kind == ToolErrorKind::Unknown => None,
             Reply::Error(error) => Some(Some(Ended::Failed(Failure {
                 message: error.message.clone(),
                 arguments: error.kind == ToolErrorKind::Arguments,

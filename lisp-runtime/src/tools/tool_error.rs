@@ -42,6 +42,8 @@ pub(crate) enum ToolErrorKind {
     Arguments,
     /// The tool's closure panicked.
     Panic,
+    /// Whether the call had its effect is not known.
+    Unknown,
 }
 
 impl ToolError {
@@ -53,6 +55,25 @@ impl ToolError {
     /// Creates the error of a tool that was called with wrong arguments. The program ends with `invalid_tool_args`.
     pub fn invalid_arguments(message: impl Into<String>) -> Self {
         ToolError { message: message.into(), kind: ToolErrorKind::Arguments, code: None }
+    }
+
+    /// Creates the error of a call that was interrupted, so that it is not known whether it had its effect.
+    ///
+    /// The run ends with `unknown_call`, which no program catches. The record of the run keeps the call as started: before the
+    /// run can resume, [`Record::settle`](crate::Record::settle) says what became of it, unless the tool only reads.
+    ///
+    /// ```
+    /// use lisp_runtime::{Engine, Input, Reason, Recording, Tool, ToolError};
+    /// let pay = Tool::new("pay", |_| Err::<(), _>(ToolError::unknown("the connection broke")));
+    /// let engine = Engine::builder().grant(pay).build()?;
+    /// let recording = Recording::new();
+    /// let outcome = engine.eval("(try (tool/pay {}) (catch Exception e nil))", Input::new().record(&recording));
+    /// assert_eq!(outcome.problem().map(|problem| problem.reason()), Some(Reason::UnknownCall));
+    /// assert_eq!(recording.record()?.open_calls().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unknown(message: impl Into<String>) -> Self {
+        ToolError { message: message.into(), kind: ToolErrorKind::Unknown, code: None }
     }
 
     /// Sets the code of the error.
