@@ -147,6 +147,9 @@ class Warning:
 class Outcome:
     """The outcome of a run. Every run has one, also if the program failed."""
 
+    def report(self) -> str:
+        """Returns what happened as text for the model that wrote the program: the printed lines, the value or the error, and the
+        warnings with their repairs."""
     @property
     def ok(self) -> bool:
         """Whether the program ended with a value."""

@@ -29,6 +29,10 @@ class InvalidArguments(ToolError):
     """The program called a tool with arguments that do not fit its parameters."""
 
 
+class CallInterrupted(Exception):
+    """The wait for a tool ended before the tool: whether the call had its effect is not known."""
+
+
 class RunError(Exception):
     """The program failed. `Outcome.raise_for_error` raises it, also that of `ptc_lisp.client`; the text is the report for a model."""
 

@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
-from ._errors import log_raised_in_background
+from ._errors import CallInterrupted, log_raised_in_background
 
 _numbers = itertools.count(1)
 
@@ -189,7 +189,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
                 continue
             if call.is_cancelled or (left is not None and left <= 0):
                 future.cancel()
-                raise TimeoutError("the run ended before the tool") from None
+                raise CallInterrupted("the run ended before the tool") from None
         except BaseException:
             future.cancel()
             raise

@@ -249,9 +249,19 @@ class Engine:
         return self._progressed(self._core.start(program, options, recorder), given)
 
     def _resume(self, record: Record | bytes | str, options: dict[str, Any]) -> Suspended | Outcome:
-        if not isinstance(record, Record):
-            record = Record(record)
         recorder = options.pop("recorder", None)
+        if not isinstance(record, Record):
+            if recorder is not None and record[-1:] not in ("\n", b"\n"):
+                raise ValueError(
+                    "the record ends in the middle of a line, and the recorder would add to that line; first replace what"
+                    " is stored by bytes(Record(stored))"
+                )
+            record = Record(record)
+        if record.answer is not None and record.calls:
+            raise ValueError(
+                "the run has ended, and its record lacks the replies or decisions that ended it: resuming would ask for"
+                " them again; record.answer has the outcome"
+            )
         given = {"data_sets": options.get("data_sets"), "recorder": recorder}
         return self._progressed(self._core.resume(record, options, recorder), given)
 

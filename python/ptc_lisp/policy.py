@@ -52,6 +52,6 @@ def checked(policy: Callable[[AskedCall], Decision]) -> Callable[[AskedCall], De
             decision.close()
         why = f"a policy returns allow(), deny(reason) or ask(question), not {type(decision).__name__}"
         _log.error("%s; tool/%s was denied", why, call.tool)
-        raise TypeError(why)
+        return deny(f"the host's policy returned {type(decision).__name__}")
 
     return decide

@@ -43,35 +43,35 @@ class Suspended:
 
     def reply(self, call: OpenCall | str, result: Any) -> Suspended | Outcome:
         """Replies to a call with a result, and continues the run. Raises `ValueError` if the call is not open."""
-        return self._continue(lambda: self.record.reply(_name(call), result))
+        return self._continue(lambda: self.record.reply(_known(call), result))
 
     def fail(self, call: OpenCall | str, message: str, *, code: str | None = None) -> Suspended | Outcome:
         """Replies to a call with an error, which the program can catch, and continues the run."""
-        return self._continue(lambda: self.record.fail(_name(call), message, code))
+        return self._continue(lambda: self.record.fail(_known(call), message, code))
 
     def approve(self, call: OpenCall | str, arguments: dict[str, Any] | None = None) -> Suspended | Outcome:
         """Approves a call that has a question, with other arguments if they are given, and continues the run."""
-        return self._continue(lambda: self.record.approve(_name(call), arguments))
+        return self._continue(lambda: self.record.approve(_known(call), arguments))
 
     def reject(self, call: OpenCall | str, reason: str) -> Suspended | Outcome:
         """Rejects a call that has a question, and continues the run, which ends with `tool_denied` and the reason."""
-        return self._continue(lambda: self.record.reject(_name(call), reason))
+        return self._continue(lambda: self.record.reject(_known(call), reason))
 
     async def reply_async(self, call: OpenCall | str, result: Any) -> Suspended | Outcome:
         """`reply`, as `Engine.resume_async` is `Engine.resume`."""
-        return await self._continue_async(lambda: self.record.reply(_name(call), result))
+        return await self._continue_async(lambda: self.record.reply(_known(call), result))
 
     async def fail_async(self, call: OpenCall | str, message: str, *, code: str | None = None) -> Suspended | Outcome:
         """`fail`, as `Engine.resume_async` is `Engine.resume`."""
-        return await self._continue_async(lambda: self.record.fail(_name(call), message, code))
+        return await self._continue_async(lambda: self.record.fail(_known(call), message, code))
 
     async def approve_async(self, call: OpenCall | str, arguments: dict[str, Any] | None = None) -> Suspended | Outcome:
         """`approve`, as `Engine.resume_async` is `Engine.resume`."""
-        return await self._continue_async(lambda: self.record.approve(_name(call), arguments))
+        return await self._continue_async(lambda: self.record.approve(_known(call), arguments))
 
     async def reject_async(self, call: OpenCall | str, reason: str) -> Suspended | Outcome:
         """`reject`, as `Engine.resume_async` is `Engine.resume`."""
-        return await self._continue_async(lambda: self.record.reject(_name(call), reason))
+        return await self._continue_async(lambda: self.record.reject(_known(call), reason))
 
     def _continue(self, answer: Callable[[], None]) -> Suspended | Outcome:
         self._engine._must_not_block("continuing the run", "run.approve_async(...), or the like")
@@ -88,7 +88,16 @@ class Suspended:
             raise ValueError(
                 "this object has continued its run already; answer further calls with the object that it returned"
             )
+        before = bytes(self.record)
         answer()
+        recorder = self._given.get("recorder")
+        if recorder is not None:
+            try:
+                for line in bytes(self.record)[len(before) :].decode().split("\n")[:-1]:
+                    recorder(line + "\n")
+            except BaseException:
+                self.record = Record(before)
+                raise
         self._is_continued = True
 
     def __reduce__(self) -> str:
@@ -101,7 +110,7 @@ class Suspended:
         return f"<Suspended run {self.run_id}: {', '.join(repr(call) for call in self.calls)}>"
 
 
-def _name(call: OpenCall | str) -> str:
+def _known(call: OpenCall | str) -> OpenCall | str:
     if isinstance(call, (str, OpenCall)):
-        return call if isinstance(call, str) else call.name
+        return call
     raise TypeError(f"a call is one of the run's `calls`, or its name, not {type(call).__name__}")

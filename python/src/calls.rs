@@ -98,14 +98,18 @@ fn tool_error(py: Python<'_>, tool: &str, call: &ptc_lisp::ToolCall, error: PyEr
     static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static TOOL_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static INVALID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static INTERRUPTED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if ends_the_run(py, &error) {
         let message = format!("interrupted by {}", name_of(py, &error));
         Interrupt::raise_for(call.cancel_handle(), error);
-        return ToolError::new(message);
+        return ToolError::unknown(message);
     }
     let value = error.value(py);
     let is = |class: PyResult<&Bound<'_, PyAny>>| class.and_then(|class| value.is_instance(class)).unwrap_or(false);
     let text = value.str().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    if is(INTERRUPTED.import(py, "ptc_lisp._errors", "CallInterrupted")) {
+        return ToolError::unknown(text);
+    }
     if is(INVALID.import(py, "ptc_lisp._errors", "InvalidArguments")) {
         return ToolError::invalid_arguments(text);
     }

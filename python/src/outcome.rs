@@ -32,6 +32,11 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
+    /// Returns what happened as text for the model that wrote the program.
+    fn report(&self) -> String {
+        in_python(&self.outcome.report(&self.source)).into_owned()
+    }
+
     #[getter]
     fn ok(&self) -> bool {
         !self.failed()

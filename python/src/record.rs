@@ -10,7 +10,7 @@ use ptc_lisp::{Cancel, Recording};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Returns a builder of recordings. A recorder stores each line before the call that it announces is made.
 pub(crate) fn recording(recorder: Option<Py<PyAny>>, cancel: &Cancel) -> RecordingBuilder {
@@ -99,29 +99,33 @@ impl Record {
     /// Returns the calls that have not ended.
     #[getter]
     fn calls(&self) -> Vec<OpenCall> {
-        self.inner().open_calls().into_iter().map(OpenCall::of).collect()
+        let record = self.inner();
+        let run_id: Arc<str> = record.run_id().into();
+        record.open_calls().into_iter().map(|call| OpenCall::of(call, run_id.clone())).collect()
     }
 
     #[pyo3(signature = (call, arguments=None))]
     fn approve(&self, call: Named<'_>, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let arguments = arguments.map(|arguments| to_typed(arguments, Form::Json, "arguments")).transpose()?;
         let json = arguments.as_ref().and_then(|arguments| arguments.json());
-        self.inner().approve(call.name(), json).map_err(|error| of_record(&error))
+        let name = self.name_of(&call)?;
+        self.inner().approve(name, json).map_err(|error| of_record(&error))
     }
 
     fn reject(&self, call: Named<'_>, reason: &str) -> PyResult<()> {
-        self.inner().reject(call.name(), reason).map_err(|error| of_record(&error))
+        let name = self.name_of(&call)?;
+        self.inner().reject(name, reason).map_err(|error| of_record(&error))
     }
 
     fn reply(&self, call: Named<'_>, result: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = to_typed(result, Form::Json, "the reply")?;
-        self.settle(call.name(), Settled::Done(value.json().unwrap_or("null").to_owned()))
+        self.settle(&call, Settled::Done(value.json().unwrap_or("null").to_owned()))
     }
 
     #[pyo3(signature = (call, message, code=None))]
     fn fail(&self, call: Named<'_>, message: String, code: Option<String>) -> PyResult<()> {
         self.settle(
-            call.name(),
+            &call,
             match code {
                 None => Settled::Failed(message),
                 Some(code) => Settled::FailedWith(message, code.into()),
@@ -130,7 +134,7 @@ impl Record {
     }
 
     fn not_made(&self, call: Named<'_>) -> PyResult<()> {
-        self.settle(call.name(), Settled::NotMade)
+        self.settle(&call, Settled::NotMade)
     }
 
     fn __repr__(&self) -> String {
@@ -140,7 +144,22 @@ impl Record {
 }
 
 impl Record {
-    fn settle(&self, name: &str, how: Settled) -> PyResult<()> {
+    /// Returns the name of a call, which must be of this run.
+    fn name_of<'a>(&self, call: &'a Named<'_>) -> PyResult<&'a str> {
+        if let Named::Call(call) = call {
+            let (of, here) = (&*call.get().run_id, self.run_id());
+            if of != here {
+                let name = &call.get().name;
+                return Err(PyValueError::new_err(format!(
+                    "call {name} is of the run {of}, and this is the run {here}"
+                )));
+            }
+        }
+        Ok(call.name())
+    }
+
+    fn settle(&self, call: &Named<'_>, how: Settled) -> PyResult<()> {
+        let name = self.name_of(call)?;
         self.inner().settle(name, how).map_err(|error| of_record(&error))
     }
 }
@@ -173,12 +192,13 @@ pub(crate) struct OpenCall {
     question: Option<String>,
     #[pyo3(get)]
     is_unknown: bool,
+    run_id: Arc<str>,
 }
 
 impl OpenCall {
-    fn of(call: ptc_lisp::record::OpenCall) -> Self {
+    fn of(call: ptc_lisp::record::OpenCall, run_id: Arc<str>) -> Self {
         let is_unknown = call.state == CallState::Started;
-        OpenCall { name: call.name, tool: call.tool, json: call.arguments, question: call.question, is_unknown }
+        OpenCall { name: call.name, tool: call.tool, json: call.arguments, question: call.question, is_unknown, run_id }
     }
 }
 
