@@ -107,7 +107,7 @@ fn tools_that_do_not_fit_on_the_card_are_found() {
     let engine = Engine::builder().grant(all.search_tool()).grant_all(all.clone()).build().expect("an engine");
     let card = engine.prompt();
     let line = "tool/issues%2Fget (number :int, x-trace? :string) -> {title :string} ; Gets an issue.";
-    assert!(card.lines().any(|shown| shown == line), "{card}");
+    assert!(card.lines().any(|shown| shown.starts_with(line)), "{card}");
     assert!(!card.contains("are shown"), "{card}");
     let small =
         Engine::builder().grant(all.search_tool()).grant_all(all).prompt_tools_bytes(160).build().expect("an engine");
@@ -115,6 +115,24 @@ fn tools_that_do_not_fit_on_the_card_are_found() {
     assert!(card.ends_with("2 of 4 tools are shown; (tool/search {:words \"..\"}) finds the others.\n"), "{card}");
     let outcome = small.eval("(map :usage (tool/search {:words \"issue\"}))", Input::new());
     assert_eq!(outcome.value::<Vec<String>>().expect("usages"), [line.split(" ; ").next().expect("a line")]);
+}
+
+#[test]
+fn descriptions_are_whole_where_they_fit() {
+    let schema = r#"{"type": "object", "properties": {"amount": {"type": "integer", "description": "In cents."}},
+        "required": ["amount"], "additionalProperties": false}"#;
+    let about = "Pays, e.g. a bill. Fails when the bank is closed.";
+    let lines = |max: usize| {
+        let pay = Tool::from_json_schema("pay", about, schema, None).expect("a tool");
+        let engine = Engine::builder().grant(pay).prompt_tools_bytes(max).build().expect("an engine");
+        let prompt = engine.prompt();
+        prompt.lines().skip_while(|line| !line.starts_with("tool/")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(1_000), [format!("tool/pay (amount :int) -> :any ; {about} ; amount: In cents")]);
+    assert_eq!(
+        lines(60),
+        ["tool/pay (amount :int) -> :any ; Pays, e.g. a bill. ..", "(doc tool/NAME) prints what is cut here."]
+    );
 }
 
 #[test]
@@ -242,4 +260,35 @@ impl ToolPolicy for OnlyFind {
     fn shows(&self, tool: &Tool, _: Option<&str>) -> bool {
         tool.name() != "secret"
     }
+}
+
+#[test]
+fn functions_of_the_program_have_documentation_and_source() {
+    let engine = Engine::default();
+    let twice = r#"(defn twice "Doubles." [n & more] (* 2 n))"#;
+    let source = format!(
+        r#"{twice} (def half "Halves." (fn [n] (/ n 2))) (defn bare [] 1) (def n 5) (defn filter [f] f)
+        (doc twice) (source twice) (doc half) (doc bare) (doc n) (source n) (doc filter) (doc nowhere) (source nowhere)"#
+    );
+    let outcome = engine.eval(&source, Input::new());
+    let wanted = [
+        "(twice n & more)\n  Doubles.",
+        twice,
+        "(half n)\n  Halves.",
+        "(bare)\n  No documentation string; source shows the definition.",
+        "No documentation found for \"n\".",
+        "No source available for \"n\".",
+        "(filter f)\n  No documentation string; source shows the definition.",
+        "No documentation found for \"nowhere\".",
+        "No source available for \"nowhere\".",
+    ];
+    assert_eq!(outcome.prints, wanted, "{:?}", outcome.problem());
+
+    let mut session = engine.session(Input::new());
+    session.eval(twice);
+    let shown = ["(twice n & more)\n  Doubles.", twice];
+    assert_eq!(session.eval("(doc twice) (source twice)").prints, shown);
+    let saved = session.save().expect("a saved session");
+    let mut later = engine.load_session(&saved, Input::new()).expect("a session");
+    assert_eq!(later.eval("(doc twice) (source twice)").prints, shown);
 }

@@ -205,7 +205,7 @@ fn the_prompt_of_a_run_has_its_tools() {
     let engine = Engine::builder().grant(lisp_runtime::Tool::external("now")).build().unwrap();
     let own = request.own_tools(&engine).unwrap();
     let prompt = engine.prompt_for_run(&request.input_with(own));
-    let line = "tool/price (sku :string, vat-rate? :float) -> {price :float} ; The price of a product.\n";
+    let line = "tool/price (sku :string, vat-rate? :float) -> {price :float} ; The price of a product.";
     assert!(prompt.contains(line) && prompt.contains("tool/now\n") && prompt.contains("keys are keywords"), "{prompt}");
     assert!(!engine.prompt().contains("tool/price"));
 }
