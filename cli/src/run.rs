@@ -8,7 +8,7 @@ use crate::limits::{LimitOptions, TrustOption};
 use crate::lines::{self, Each};
 use crate::options::{self, Grant};
 use crate::output;
-use crate::pager;
+use crate::pager::{self, Paged};
 use crate::record::Record;
 use crate::render::colour;
 use crate::render::errors;
@@ -335,8 +335,11 @@ fn write_outcome(outcome: &Outcome, arguments: &Arguments, texts: &Texts<'_>) ->
                 let text = String::from_utf8_lossy(&text);
                 let text = laid_out(&output::shown(&text), format).into_owned();
                 out.flush()?;
-                let is_paged = pages && io::stdout().is_terminal() && pager::is_longer_than_window(&text);
-                if !is_paged || !pager::show(&text)? {
+                let what = if format == Format::Table { Paged::Table } else { Paged::Text };
+                let is_too_wide = what == Paged::Table && pager::is_wider_than_window(&text);
+                let is_too_large = is_too_wide || pager::is_longer_than_window(&text);
+                let is_paged = pages && io::stdout().is_terminal() && is_too_large;
+                if !is_paged || !pager::show(&text, what)? {
                     out.write_all(text.as_bytes())?;
                     out.flush()?;
                 }
