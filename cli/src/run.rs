@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
           conflicts_with_all = ["expression", "skip_nil", "jobs", "signature", "record", "json", "slurp"])]
     fold: Option<Vec<String>>,
     /// With --fold: write the value of EXPR, which is run once after the last line and has acc, in place of acc
-    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, requires = "fold")]
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, requires = "fold", conflicts_with = "expression")]
     then: Option<String>,
     /// With --lines or --fold: continue after a line whose run fails; the exit code is the highest of all lines
     #[arg(long, requires = "by_lines")]

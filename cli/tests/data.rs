@@ -580,7 +580,7 @@ fn a_fold_is_finished_by_one_more_expression() {
     let mean = ["--fold", "{:n 0 :sum 0}", step, "--then", "(/ (:sum acc) (:n acc))"];
     assert_eq!(out(&mean, "1\n2\n6\n"), "3.0\n");
     let csv = ["--fold", "{}", "(assoc acc data/in 1)", "--then", "(def k (keys acc)) (map vector k)", "--csv"];
-    assert_eq!(out(&csv, "\"b\"\n\"a\"\n"), "b\na\n");
+    assert_eq!(out(&csv, "\"b\"\n\"a\"\n"), "a\nb\n");
     for (then, code, says) in [
         ("(inc (:sum nil))", 4, "--then EXPR:1:1"),
         ("(inc\n  (/ acc 0))", 4, "--then EXPR:2:3"),
@@ -595,8 +595,10 @@ fn a_fold_is_finished_by_one_more_expression() {
         assert!(err.contains(says) && !err.contains("ptcl-fold-then"), "{then}: {err}");
         assert_eq!((came, out.as_str()), (Some(code), ""), "{then}: {err}");
     }
-    let (code, _, err) = ptcl(&["-e", "1", "--then", "2"], b"");
-    assert!(code == Some(2) && err.contains("--fold"), "{err}");
+    for arguments in [&["-e", "1", "--then", "2"][..], &["--then", "2"]] {
+        let (code, _, err) = ptcl(arguments, b"");
+        assert!(code == Some(2) && err.contains("--then"), "{err}");
+    }
 }
 
 /// YAML may have several documents.

@@ -283,9 +283,10 @@ fn values_fit_the_window() {
     assert_eq!(said, notes);
     assert!(terminal.form(":page").contains(&"w".repeat(70)));
     // Every column is there, or the note tells it.
-    let columns = terminal.form("[(zipmap (map #(keyword (str \"name\" %)) (range 5)) (repeat w))]");
+    assert_eq!(terminal.form("(defn k [n] (keyword (str \"name\" n)))"), "#'k");
+    let columns = terminal.form("[(zipmap (map k (range 5)) (repeat w))]");
     assert!(["name0", "name4"].iter().all(|name| columns.contains(name)), "{columns}");
-    let columns = terminal.form("[(into {} (for [n (range 20)] [(keyword (str \"name\" n)) n]))]");
+    let columns = terminal.form("[(into {} (for [n (range 20)] [(k n) n]))]");
     assert!(columns.ends_with("... (12 columns are left out: :page shows all)"), "{columns}");
     assert!(terminal.form(":page").contains("name19"));
     // Another table is shown in parts too.
@@ -293,7 +294,7 @@ fn values_fit_the_window() {
     assert!(table.ends_with("... (40 more lines: :more shows them, :page shows all)"), "{table}");
     assert!(terminal.form(":more").contains("\n... (20 more lines"));
     assert!(terminal.form(":page").lines().count() == 60);
-    assert!(terminal.form("*1").starts_with("[[0 \"www"));
+    assert!(terminal.form("*1").starts_with("[[0"));
     assert!(terminal.form(":table").ends_with("... (40 more lines: :more shows them, :page shows all)"));
     // A vector of maps in other views.
     assert_eq!(terminal.form(":json [{:a 1}]"), "[{\"a\": 1}]");
@@ -314,7 +315,8 @@ fn tab_completes_names_after_a_slash_files_and_limits() {
     assert_eq!(terminal.form("(Math/ab\t -1)"), "1");
     assert_eq!(terminal.form("(str (LocalDate/pars\t \"2026-01-02\"))"), "\"2026-01-02\"");
     for (typed, listed) in [("(Math/", "Math/sqrt"), ("(LocalDate/", "LocalDate/parse"), ("(str/", "str/join")] {
-        terminal.keys(&format!("{typed}\t"));
+        // The first Tab puts in what all have in common, the second one lists them.
+        terminal.keys(&format!("{typed}\t\t"));
         terminal.until(listed);
         terminal.until(typed);
         terminal.keys("\u{3}");

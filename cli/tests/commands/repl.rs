@@ -139,10 +139,8 @@ fn the_time_of_a_form_is_named() {
 
 #[test]
 fn a_form_is_shown_as_a_table_or_as_json() {
-    let done = ptcl(
-        &["repl"],
-        ":table [{:a 1 :b \"x\\ny\"}]\n:table\n:json {:a [1]}\n{:a [1]}\n:table 5\n:table (inc nil)\n",
-    );
+    let done =
+        ptcl(&["repl"], ":table [{:a 1 :b \"x\\ny\"}]\n:table\n:json {:a [1]}\n{:a [1]}\n:table 5\n:table (inc nil)\n");
     let table = "a  b\n-  ----\n1  x\\ny\n";
     assert_eq!(out(&done), format!("{table}{table}{{\"a\":[1]}}\n{{:a [1]}}\n"), "{}", err(&done));
     assert!(
