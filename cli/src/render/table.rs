@@ -8,11 +8,6 @@ const CUT: char = '…';
 /// The space between two columns.
 const GAP: usize = 2;
 
-/// Formats rows as a table, with column names if there are any. Numbers are aligned right.
-pub(crate) fn draw(columns: Option<&[String]>, rows: &[Vec<String>]) -> String {
-    Table::new(columns, rows).whole()
-}
-
 /// Rows whose cells are one line each, and how wide their columns are.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -34,6 +29,7 @@ pub(crate) struct Fitted {
 }
 
 impl Table {
+    /// Makes a table of rows, with column names if there are any. Numbers are aligned right.
     pub(crate) fn new(columns: Option<&[String]>, rows: &[Vec<String>]) -> Self {
         let count = rows.iter().map(Vec::len).chain(columns.map(<[String]>::len)).max().unwrap_or(0);
         let body: Vec<Vec<String>> =
@@ -164,11 +160,11 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_they_must_be() {
         let columns = ["name".to_owned(), "n".to_owned()];
-        let table = draw(Some(&columns), &rows(&[&["Ann", "7"], &["日本", "1200"], &["a\nb"]]));
+        let table = Table::new(Some(&columns), &rows(&[&["Ann", "7"], &["日本", "1200"], &["a\nb"]])).whole();
         assert_eq!(table, "name     n\n----  ----\nAnn      7\n日本  1200\na\\nb\n");
-        assert_eq!(draw(None, &rows(&[&["a"], &["b", "c"]])), "a\nb  c\n");
-        assert_eq!(draw(None, &[]), "");
-        assert_eq!(draw(None, &rows(&[&["\t\r\u{7}\u{202e}"]])), "\\t\\r\\u0007\\u202e\n");
+        assert_eq!(Table::new(None, &rows(&[&["a"], &["b", "c"]])).whole(), "a\nb  c\n");
+        assert_eq!(Table::new(None, &[]).whole(), "");
+        assert_eq!(Table::new(None, &rows(&[&["\t\r\u{7}\u{202e}"]])).whole(), "\\t\\r\\u0007\\u202e\n");
     }
 
     #[test]
