@@ -1,7 +1,8 @@
 //! `ptcl docs`: shows the pages of the documentation.
 
 use crate::exit::{Exit, Failure};
-use crate::{output, pager};
+use crate::output;
+use crate::pager::{self, Paged};
 use lisp_runtime::internal::near_names;
 use lisp_runtime::language::functions_markdown;
 use std::borrow::Cow;
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let text = text.map_or_else(|| Cow::from(functions_markdown()), Cow::from);
     let is_paged = !arguments.no_pager && std::io::stdout().is_terminal() && pager::is_longer_than_window(&text);
-    if !is_paged || !pager::show(&text)? {
+    if !is_paged || !pager::show(&text, Paged::Text)? {
         output::print(&text)?;
     }
     Ok(Exit::Ok)

@@ -1,4 +1,4 @@
-//! `ptcl run --lines --fold INIT EXPR`: reduces the lines of the input to one value.
+//! `ptcl run --fold INIT EXPR`: reduces the lines of the input to one value.
 //!
 //! A session holds the value so far. EXPR becomes a function in it, which each line calls once: the line comes from a tool, so
 //! that the text of the turn, and what is compiled, is the same for all lines.
@@ -16,7 +16,7 @@ use crate::sources::Sources;
 use lisp_core::Span;
 use lisp_core::syntax::lexer::tokens;
 use lisp_core::syntax::{ReadLimits, read};
-use lisp_runtime::internal::visible;
+use lisp_runtime::internal::{near_names, visible};
 use lisp_runtime::outcome::{OutcomeKind, Phase, Position};
 use lisp_runtime::{Check, Engine, Input, Outcome, Problem, Reason, Tool, Tools};
 use serde_json::value::RawValue;
@@ -31,18 +31,28 @@ const PARAMETER: &str = "*input*";
 /// The text of the turn of each line.
 const TURN: &str = "(def acc (ptcl-fold-step acc (tool/ptcl-fold-line {})))";
 const TOOL: &str = "ptcl-fold-line";
+/// The text of the turn after the last line.
+const LAST: &str = "acc";
+const LAST_WITH_THEN: &str = "(ptcl-fold-then acc)";
 /// The names that the texts must not have: the fold would break, or its errors would name what nobody has written.
-const RESERVED: [&str; 3] = [PARAMETER, "ptcl-fold-step", "tool/ptcl-fold-line"];
-/// The turns of INIT and EXPR. Each later one is that of a line.
-const PARTS: u64 = 2;
+const RESERVED: [&str; 4] = [PARAMETER, "ptcl-fold-step", "ptcl-fold-then", "tool/ptcl-fold-line"];
+/// The name of the value so far.
+const ACC: &str = "acc";
+
+/// The texts that the user wrote.
+#[derive(Clone, Copy)]
+pub(crate) struct Expressions<'a> {
+    pub(crate) init: &'a str,
+    pub(crate) step: &'a str,
+    pub(crate) then: Option<&'a str>,
+}
 
 /// What to do.
 pub(crate) struct Fold<'a> {
     pub(crate) runner: Runner,
     /// The input of the session, besides the line.
     pub(crate) input: Input<'static>,
-    pub(crate) init: &'a str,
-    pub(crate) expression: &'a str,
+    pub(crate) expressions: Expressions<'a>,
     /// Whether to continue after a line that failed.
     pub(crate) keep_going: bool,
     /// The maximum bytes of a line.
@@ -98,10 +108,12 @@ impl Part<'_> {
     }
 }
 
-/// The two texts of the options.
+/// The texts of the options. Each is a turn, in this order; each later turn is that of a line.
 struct Parts<'a> {
     grant: &'a Texts<'a>,
-    parts: [Part<'a>; 2],
+    init: Part<'a>,
+    step: Part<'a>,
+    then: Option<Part<'a>>,
 }
 
 impl errors::Texts for Parts<'_> {
@@ -109,20 +121,28 @@ impl errors::Texts for Parts<'_> {
         if setup.is_some() {
             return errors::Texts::text(self.grant, setup, turn);
         }
-        let part = self.parts.get(usize::try_from(turn?).ok()?.checked_sub(1)?)?;
+        let part = self.of_turn(turn?)?;
         Some(Text { name: part.name.to_owned(), source: part.text.to_owned() })
     }
 }
 
-impl Parts<'_> {
-    /// Returns the problem as one of the user's texts: of turn 1 or 2, or of the current turn.
+impl<'a> Parts<'a> {
+    fn all(&self) -> impl Iterator<Item = Part<'a>> {
+        [self.init, self.step].into_iter().chain(self.then)
+    }
+
+    fn of_turn(&self, turn: u64) -> Option<Part<'a>> {
+        self.all().nth(usize::try_from(turn.checked_sub(1)?).ok()?)
+    }
+
+    /// Returns the problem as one of the user's texts.
     fn drawn(&self, mut problem: Problem, current: u64) -> String {
         if input_of(&problem).is_some() {
             return given::draw(&problem, self.grant);
         }
         if problem.setup.is_none() {
             let turn = problem.turn.unwrap_or(current);
-            let part = usize::try_from(turn).ok().and_then(|turn| self.parts.get(turn.checked_sub(1)?));
+            let part = self.of_turn(turn);
             // The text of the turn of a line is not the user's.
             let place = |position: Option<Position>| position.filter(|_| part.is_some()).map(Part::place);
             let span = |span: Option<Span>| span.zip(part).map(|(span, part)| part.span(span));
@@ -134,23 +154,30 @@ impl Parts<'_> {
             }
             problem.turn = part.map(|_| turn);
         }
-        problem.calls.retain(|call| call.setup.is_some() || call.turn.is_some_and(|turn| turn <= PARTS));
+        problem.calls.retain(|call| call.setup.is_some() || call.turn.is_some_and(|turn| self.of_turn(turn).is_some()));
         for call in problem.calls.iter_mut().filter(|call| call.setup.is_none()) {
             call.position = Part::place(call.position);
         }
-        with_name_of_line(&mut problem);
+        with_names_of_fold(&mut problem);
         errors::draw_in(&problem, self)
     }
 }
 
-/// Shows the parameter of the line as what EXPR writes for it. Nothing that the program made is changed.
-fn with_name_of_line(problem: &mut Problem) {
+/// Shows the parameter of the line as what EXPR writes for it, and suggests `acc`, which is a parameter too. Nothing that the
+/// program made is changed.
+fn with_names_of_fold(problem: &mut Problem) {
     problem.locals.iter_mut().filter(|local| local.name == PARAMETER).for_each(|local| local.name = IN.into());
     if problem.phase == Phase::Compile {
+        // INIT has none.
+        let has_acc = problem.turn != Some(1);
         let errors = problem.more.iter_mut().map(|more| &mut more.error).chain([&mut problem.error]);
         for error in errors {
             error.message = error.message.replace(PARAMETER, IN);
             error.hint = error.hint.as_ref().map(|hint| hint.replace(PARAMETER, IN));
+            let unknown = error.message.strip_suffix(" is not defined").filter(|_| error.reason == Reason::UnboundVar);
+            if unknown.is_some_and(|name| has_acc && !near_names(name, [ACC].into_iter(), 1).is_empty()) {
+                error.hint = Some(format!("did you mean {ACC}?"));
+            }
         }
     }
 }
@@ -171,20 +198,16 @@ pub(crate) fn check(grant: &Grant, engine: &Engine) -> Result<(), Failure> {
 
 /// Folds the lines. `None` if the fold failed and standard error has its problem.
 pub(crate) fn run(fold: Fold<'_>, sources: Sources, texts: &Texts<'_>) -> Result<Result<Folded, Exit>, Failure> {
+    // Not in tail position, where `recur` would run the function again.
+    let part = |name, text, before| Part { name, text, before, after: ")] acc))" };
+    let Expressions { init, step, then } = fold.expressions;
     let parts = Parts {
         grant: texts,
-        parts: [
-            Part { name: "--fold INIT", text: fold.init, before: "(def acc", after: ")" },
-            // Not in tail position, where `recur` would run the function again.
-            Part {
-                name: "--fold EXPR",
-                text: fold.expression,
-                before: "(defn ptcl-fold-step [acc *input*] (let [acc (do",
-                after: ")] acc))",
-            },
-        ],
+        init: Part { name: "--fold INIT", text: init, before: "(def acc", after: ")" },
+        step: part("--fold EXPR", step, "(defn ptcl-fold-step [acc *input*] (let [acc (do"),
+        then: then.map(|then| part("--then EXPR", then, "(defn ptcl-fold-then [acc] (let [acc (do")),
     };
-    for part in &parts.parts {
+    for part in &parts.all().collect::<Vec<_>>() {
         match part.forms() {
             Ok(forms) => check_part(part, forms)?,
             Err(problem) => {
@@ -211,13 +234,17 @@ pub(crate) fn run(fold: Fold<'_>, sources: Sources, texts: &Texts<'_>) -> Result
 
 /// Fails if a text has not the forms that it must have, or a name that it must not have.
 fn check_part(part: &Part<'_>, forms: usize) -> Result<(), Failure> {
-    let is_init = part.name.ends_with("INIT");
+    let (is_init, is_then) = (part.name.ends_with("INIT"), part.name.starts_with("--then"));
     let why = if is_init && forms != 1 {
         format!("must be one form, such as 0 or []; this has {forms}")
+    } else if forms == 0 && is_then {
+        "must have a form, such as acc".to_owned()
     } else if forms == 0 {
         "must have a form, whose value is acc for the next line".to_owned()
     } else if is_init && part.first_of(&[IN]).is_some() {
         "has data/in, and there is no line yet: only EXPR has it".to_owned()
+    } else if is_then && part.first_of(&[IN]).is_some() {
+        "has data/in, and there is no line any more: it has acc".to_owned()
     } else if let Some(name) = part.first_of(&RESERVED) {
         format!("has the name {name}, which --fold uses itself: write another one")
     } else {
@@ -274,7 +301,12 @@ impl Turns<'_> {
             }
             return Ok(Err(self.exit));
         }
-        let mut outcome = self.turn("acc")?;
+        let last = if self.parts.then.is_some() { LAST_WITH_THEN } else { LAST };
+        let mut outcome = self.turn(last)?;
+        if self.parts.then.is_some() && !outcome.is_success() {
+            tell!("{}\n", complaint(&outcome, self.parts, self.session.turns()).trim_end());
+            return Ok(Err(Exit::of(&outcome)));
+        }
         (outcome.prints_dropped, outcome.prints_cut) = self.lost;
         Ok(Ok(Folded { outcome, exit: self.exit }))
     }
@@ -290,11 +322,12 @@ impl Turns<'_> {
         Ok(outcome)
     }
 
-    /// Runs INIT, and defines the function of EXPR. Returns false if one failed and standard error has its problem.
+    /// Runs INIT, and defines the functions of the others. Returns false if one failed and standard error has its problem.
     fn begin(&mut self) -> Result<bool, Failure> {
-        let [init, step] = self.parts.parts;
+        let Parts { init, step, then, .. } = *self.parts;
         let expression = with_parameter(step.text);
-        for source in [init.source(), Part { text: &expression, ..step }.source()] {
+        let sources = [init.source(), Part { text: &expression, ..step }.source()];
+        for source in sources.into_iter().chain(then.map(|then| then.source())) {
             let outcome = self.turn(&source)?;
             values::notes_on_program(outcome.warnings()).for_each(|note| tell_line!("ptcl: {note}"));
             if let Err((why, exit)) = self.result(&outcome, &init) {
@@ -357,8 +390,7 @@ impl Turns<'_> {
         let outcome = self.turn(TURN)?;
         let is_of_line = outcome.problem().is_some_and(|problem| problem.reason() == Reason::ToolError);
         let read = if is_of_line { self.can_be_read(line) } else { Ok(()) };
-        let [_, step] = &self.parts.parts;
-        Ok(read.and_then(|()| self.result(&outcome, step)))
+        Ok(read.and_then(|()| self.result(&outcome, &self.parts.step)))
     }
 }
 

@@ -1,5 +1,9 @@
 //! Formats of data that is read. Data of every format becomes JSON, which the engine imports.
 
+#[cfg(feature = "json-schema")]
+mod yaml;
+
+use crate::given::in_plain_words;
 use clap::{Args, ValueEnum};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde_json::value::RawValue;
@@ -72,7 +76,7 @@ impl DataFormat {
             DataFormat::Json => Ok(text),
             DataFormat::Text => Ok(quoted(&text)),
             #[cfg(feature = "json-schema")]
-            DataFormat::Yaml => lisp_runtime::internal::yaml(&text),
+            DataFormat::Yaml => yaml::value(&text),
             #[cfg(feature = "toml")]
             DataFormat::Toml => of_toml(&text),
             DataFormat::Ndjson | DataFormat::Csv | DataFormat::Tsv => vector(&self.values(text, rows)?),
@@ -93,7 +97,7 @@ impl DataFormat {
                 Ok(values)
             }
             #[cfg(feature = "json-schema")]
-            DataFormat::Yaml => self.value(text, rows),
+            DataFormat::Yaml => yaml::values(&text),
             #[cfg(feature = "toml")]
             DataFormat::Toml => self.value(text, rows),
         }
@@ -117,7 +121,7 @@ impl DataFormat {
             DataFormat::Csv => Ok(Box::new(Made::by(Rows::new(input, b',', rows, max)))),
             DataFormat::Tsv => Ok(Box::new(Made::by(Rows::new(input, b'\t', rows, max)))),
             #[cfg(feature = "json-schema")]
-            DataFormat::Yaml => Err("YAML is one value and has no lines: leave --lines out".to_owned()),
+            DataFormat::Yaml => Ok(Box::new(Made::by(yaml::Documents::new(input, max)))),
             #[cfg(feature = "toml")]
             DataFormat::Toml => Err("TOML is one value and has no lines: leave --lines out".to_owned()),
         }
@@ -158,8 +162,10 @@ fn not_json(values: &str, error: &serde_json::Error) -> String {
         _ => (error.line(), error),
     };
     let text = error.to_string();
-    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-    format!("invalid JSON at line {line}, column {}: {message}; correct it there", error.column())
+    let message = in_plain_words(text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message));
+    // The column after the last character, as the engine counts it.
+    let column = error.column() + usize::from(error.is_eof());
+    format!("invalid JSON at line {line}, column {column}: {message}; correct it there")
 }
 
 fn quoted(text: &str) -> String {
@@ -472,10 +478,10 @@ impl<R: Read> Makes for Rows<R> {
         }
         if self.has_header && self.row.len() != self.columns.len() {
             let (line, cells, columns) = (self.line(), self.row.len(), self.columns.len());
-            let hint = if self.is_tsv {
-                "write \\t for a tab in a cell"
-            } else {
-                "quote a cell that has a comma, and close each quote"
+            let hint = match (cells < columns, self.is_tsv) {
+                (true, _) => "add the missing cells, which may be empty",
+                (false, true) => "write \\t for a tab in a cell",
+                (false, false) => "quote a cell that has a comma, and close each quote",
             };
             let noun = if cells == 1 { "cell" } else { "cells" };
             return Err(invalid(format!(

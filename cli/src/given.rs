@@ -49,8 +49,20 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
         (true, false) => "\n  help: correct the JSON there, or name another format with --from",
         (false, _) => "",
     };
+    let message = in_plain_words(message);
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
+}
+
+/// Returns a message about JSON, with words of the reader's library replaced by plain ones.
+pub(crate) fn in_plain_words(message: &str) -> String {
+    const PLAIN: [(&str, &str); 4] = [
+        ("EOF while parsing a list", "the text ends inside a list"),
+        ("EOF while parsing an object", "the text ends inside an object"),
+        ("EOF while parsing a string", "the text ends inside a string"),
+        ("EOF while parsing a value", "the text ends where a value must be"),
+    ];
+    PLAIN.iter().fold(message.to_owned(), |message, (words, plain)| message.replace(words, plain))
 }
 
 /// Returns whether an error of data is about its JSON.
@@ -62,7 +74,7 @@ fn is_of_json(message: &str) -> bool {
 pub(crate) fn of_line(message: &str) -> String {
     match is_of_json(message) {
         true => {
-            let message = message.replacen(" at line 1, column", " at column", 1);
+            let message = in_plain_words(message).replacen(" at line 1, column", " at column", 1);
             format!("{message}\n  help: each line must be one JSON value; --keep-going skips others")
         }
         false => message.to_owned(),

@@ -142,9 +142,25 @@ impl Observer for StandardError {
 
 /// Lists limits with their values.
 pub(crate) fn listed(limits: &Limits) -> String {
+    Limits::NAMES.iter().filter_map(|name| line(limits, name)).map(|line| format!("  {line}")).collect()
+}
+
+/// Returns a limit with its value; `None` if there is no such limit.
+pub(crate) fn line(limits: &Limits, name: &str) -> Option<String> {
+    Limits::NAMES.contains(&name).then(|| format!("{name:<24} {}\n", amount_of(limits, name)))
+}
+
+/// Lists the limits that were asked for, with their values before and after.
+pub(crate) fn changed(asked: &LimitsRequest, before: &Limits, after: &Limits) -> String {
+    let asked = values(asked);
+    let names = Limits::NAMES.iter().filter(|name| asked.get(name).is_some_and(|value| !value.is_null()));
+    names.map(|name| format!("{name}: {} -> {}\n", amount_of(before, name), amount_of(after, name))).collect()
+}
+
+fn amount_of(limits: &Limits, name: &str) -> String {
     let (values, loosest) = (values(limits), values(&Limits::unlimited()));
-    let note = |name: &str| if values[name] == 0 && loosest[name] == 0 { " (no limit)" } else { "" };
-    Limits::NAMES.iter().map(|name| format!("  {name:<24} {}{}\n", values[name], note(name))).collect()
+    let note = if values[name] == 0 && loosest[name] == 0 { " (no limit)" } else { "" };
+    format!("{}{note}", values[name])
 }
 
 /// Parses the limits of an option.

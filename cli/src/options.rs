@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::formats::{DataFormat, RowOptions};
+use crate::given::in_plain_words;
 use crate::render::errors::Text;
 use crate::render::keys;
 use clap::Args;
@@ -51,7 +52,7 @@ impl Grant {
     pub(crate) fn input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
-            input = match data_of(option, self.rows)? {
+            input = match data_of("--data", option, self.rows)? {
                 (Some(name), text) => input.json(name, text),
                 (None, text) => input.json_object(text),
             };
@@ -63,11 +64,13 @@ impl Grant {
     pub(crate) fn shared_input(&self, engine: &Engine) -> Result<Result<Input<'static>, SetupProblem>, Failure> {
         let mut input = Input::new().strict_data(self.strict_data);
         for option in &self.data {
-            let set = match data_of(option, self.rows)? {
+            let set = match data_of("--data", option, self.rows)? {
                 (Some(name), text) => engine.import(&name, text),
                 (None, text) => engine.import_object(text),
             };
-            let set = set.map_err(|problem| Failure::Usage(format!("--data {option}: {}", problem.error.message)))?;
+            let set = set.map_err(|problem| {
+                Failure::Usage(format!("--data {option}: {}", in_plain_words(&problem.error.message)))
+            })?;
             input = input.data_set(&set);
         }
         self.input_beside(engine, input)
@@ -110,10 +113,7 @@ impl Grant {
 
     /// Returns the files that these options read.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let data = self.data.iter().map(|option| match option.split_once('=') {
-            Some((name, file)) if !name.contains(['/', '.']) => PathBuf::from(file),
-            _ => PathBuf::from(option),
-        });
+        let data = self.data.iter().map(|option| PathBuf::from(named_file(option).1));
         data.chain(self.memory.clone()).chain(self.setup.clone()).collect()
     }
 
@@ -122,7 +122,7 @@ impl Grant {
         let bound = self.arg.iter().chain(&self.arg_json).filter_map(|argument| argument.split_once('='));
         let mut names: BTreeSet<String> = bound.map(|(name, _)| name.to_owned()).collect();
         // Data that cannot be read was reported before.
-        for (name, text) in self.data.iter().filter_map(|option| data_of(option, self.rows).ok()) {
+        for (name, text) in self.data.iter().filter_map(|option| data_of("--data", option, self.rows).ok()) {
             match name {
                 Some(name) => drop(names.insert(name)),
                 None => {
@@ -137,7 +137,7 @@ impl Grant {
     /// Returns the data names as `data/NAME`, and the keys in the data as keywords.
     pub(crate) fn data_names(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.given_names().iter().map(|name| format!("data/{name}")).collect();
-        for (_, text) in self.data.iter().filter_map(|option| data_of(option, self.rows).ok()) {
+        for (_, text) in self.data.iter().filter_map(|option| data_of("--data", option, self.rows).ok()) {
             keys::collect(&text, &mut names);
         }
         names
@@ -188,18 +188,23 @@ fn named<'a>(option: &str, argument: &'a str) -> Result<(&'a str, &'a str), Fail
     sides.ok_or_else(|| Failure::Usage(format!("{option} {argument}: write NAME=VALUE")))
 }
 
-/// Returns a data file as JSON and the name to bind it to. Without a name, a JSON object binds each of its keys.
-fn data_of(option: &str, rows: RowOptions) -> Result<(Option<String>, String), Failure> {
-    let json = |path: &Path| {
-        let value = DataFormat::of_file(path).value(read_file(path)?, rows);
-        value.map_err(|why| Failure::Usage(format!("--data {option}: {why}")))
-    };
-    if let Some((name, file)) = option.split_once('=')
-        && !name.contains(['/', '.'])
-    {
+/// Returns the file of an option, with the name to bind it to if the option has one.
+pub(crate) fn named_file(option: &str) -> (Option<&str>, &str) {
+    match option.split_once('=').filter(|(name, _)| !name.contains(['/', '.'])) {
+        Some((name, file)) => (Some(name), file),
+        None => (None, option),
+    }
+}
+
+/// Returns a data file as JSON and the name to bind it to. Without a name, a JSON object binds each of its keys. `what` is the
+/// option or command that names the file.
+pub(crate) fn data_of(what: &str, option: &str, rows: RowOptions) -> Result<(Option<String>, String), Failure> {
+    let wrong = |why: String| Failure::Usage(format!("{what} {option}: {why}"));
+    let json = |path: &Path| DataFormat::of_file(path).value(read_file(path)?, rows).map_err(wrong);
+    if let (Some(name), file) = named_file(option) {
         if name.is_empty() || file.is_empty() {
             let missing = if name.is_empty() { "the name before" } else { "the file after" };
-            return Err(Failure::Usage(format!("--data {option}: {missing} = is missing; write NAME=FILE")));
+            return Err(wrong(format!("{missing} = is missing; write NAME=FILE")));
         }
         return Ok((Some(name.to_owned()), json(Path::new(file))?));
     }
@@ -210,9 +215,7 @@ fn data_of(option: &str, rows: RowOptions) -> Result<(Option<String>, String), F
     }
     match path.file_stem().and_then(|stem| stem.to_str()) {
         Some(stem) => Ok((Some(stem.to_owned()), text)),
-        None => {
-            Err(Failure::Usage(format!("--data {option}: the file's name is not a name for data; write NAME={option}")))
-        }
+        None => Err(wrong(format!("the file's name is not a name for data; write NAME={option}"))),
     }
 }
 

@@ -14,6 +14,31 @@ pub(crate) fn is_open() -> bool {
     OPEN.load(Ordering::Relaxed)
 }
 
+/// What a pager shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paged {
+    /// Text whose lines are folded at the window.
+    Text,
+    /// A table: its lines stay whole, and the pager moves sideways.
+    Table,
+}
+
+impl Paged {
+    /// The options of `less`. Without F it stays open: a table that is wide, but not long, has more to show.
+    fn options(self, text: &str) -> &'static str {
+        match self {
+            Paged::Text => "FRX",
+            Paged::Table if is_wider_than_window(text) => "RSX",
+            Paged::Table => "FRSX",
+        }
+    }
+}
+
+/// Returns whether a line is wider than the window.
+pub(crate) fn is_wider_than_window(text: &str) -> bool {
+    text.lines().any(|line| without_colours(line).width() > output::columns())
+}
+
 /// Returns whether a text takes more lines than the window has.
 pub(crate) fn is_longer_than_window(text: &str) -> bool {
     let (columns, rows) = (output::columns(), output::rows());
@@ -39,17 +64,20 @@ fn without_colours(line: &str) -> String {
 
 /// Shows a text in the pager, and waits until that ends. Returns whether there was one: `PAGER` may be empty or `cat`, and a pager
 /// may be missing.
-pub(crate) fn show(text: &str) -> io::Result<bool> {
+pub(crate) fn show(text: &str, what: Paged) -> io::Result<bool> {
     /// Where there is no `less`, nobody has asked for it.
     const LESS: &str = "command -v less >/dev/null || exit 127; less";
+    // As an option it counts also where LESS has others.
+    const LESS_SIDEWAYS: &str = "command -v less >/dev/null || exit 127; less -S";
     let named = std::env::var("PAGER").ok();
-    let pager = named.as_deref().map_or(LESS, str::trim);
+    let less = if what == Paged::Table { LESS_SIDEWAYS } else { LESS };
+    let pager = named.as_deref().map_or(less, str::trim);
     if pager.is_empty() || pager == "cat" {
         return Ok(false);
     }
     let mut command = Command::new("sh");
     command.args(["-c", pager]);
-    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+    for (name, value) in [("LESS", what.options(text)), ("LV", "-c")] {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
         }
@@ -70,11 +98,18 @@ pub(crate) fn show(text: &str) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_colours;
+    use super::{Paged, without_colours};
 
     #[test]
     fn colours_take_no_room() {
         assert_eq!(without_colours("{\u{1b}[36m:a\u{1b}[0m 1}"), "{:a 1}");
         assert_eq!(without_colours("plain"), "plain");
+    }
+
+    #[test]
+    fn tables_are_not_folded() {
+        let wide = "x".repeat(10_000);
+        assert_eq!([Paged::Text.options(&wide), Paged::Table.options(&wide)], ["FRX", "RSX"]);
+        assert_eq!(Paged::Table.options("a  b"), "FRSX");
     }
 }

@@ -1,14 +1,14 @@
 //! `ptcl run`: runs a program and prints its value.
 
 use crate::exit::{Exit, Failure};
-use crate::fold::{self, Fold};
+use crate::fold::{self, Expressions, Fold};
 use crate::given::{self, Texts};
 use crate::isolation::IsolationOption;
 use crate::limits::{LimitOptions, TrustOption};
 use crate::lines::{self, Each};
 use crate::options::{self, Grant};
 use crate::output;
-use crate::pager;
+use crate::pager::{self, Paged};
 use crate::record::Record;
 use crate::render::colour;
 use crate::render::errors;
@@ -30,6 +30,7 @@ use std::time::Duration;
 
 /// What the command takes.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("by_lines").multiple(true)))]
 pub(crate) struct Arguments {
     /// The program (not with -e), followed by files to read as data/in in place of standard input. - is standard input
     #[arg(value_name = "FILE")]
@@ -50,18 +51,21 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: OutputOptions,
     /// Run the program once per line of the input, a JSON value or a row bound to data/in; in parallel, with results in order
-    #[arg(long, conflicts_with_all = ["record", "json", "table", "slurp"])]
+    #[arg(long, group = "by_lines", conflicts_with_all = ["record", "json", "slurp"])]
     lines: bool,
     /// Read all values of the input into one vector, data/in
     #[arg(long)]
     slurp: bool,
-    /// With --lines: reduce the lines to one value, which is written at the end. EXPR is run for each line, one after the other;
+    /// Reduce the lines of the input to one value, which is written at the end. EXPR is run for each line, one after the other;
     /// acc is its value for the line before, and INIT for the first one; data/in is the line. There is no program
-    #[arg(long, num_args = 2, value_names = ["INIT", "EXPR"], allow_hyphen_values = true, requires = "lines",
-          conflicts_with_all = ["expression", "skip_nil", "jobs", "signature"])]
+    #[arg(long, num_args = 2, value_names = ["INIT", "EXPR"], allow_hyphen_values = true, group = "by_lines",
+          conflicts_with_all = ["expression", "skip_nil", "jobs", "signature", "record", "json", "slurp"])]
     fold: Option<Vec<String>>,
-    /// With --lines: continue after a line whose run fails; the exit code is the highest of all lines
-    #[arg(long, requires = "lines")]
+    /// With --fold: write the value of EXPR, which is run once after the last line and has acc, in place of acc
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, requires = "fold", conflicts_with = "expression")]
+    then: Option<String>,
+    /// With --lines or --fold: continue after a line whose run fails; the exit code is the highest of all lines
+    #[arg(long, requires = "by_lines")]
     keep_going: bool,
     /// With --lines: write nothing for a line whose value is nil
     #[arg(long, requires = "lines")]
@@ -69,21 +73,21 @@ pub(crate) struct Arguments {
     /// With --lines: number of threads; 0 means one per core
     #[arg(long, requires = "lines", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
-    /// With --lines: maximum length of a line, in bytes
-    #[arg(long, requires = "lines", value_name = "N", default_value_t = 16 << 20)]
+    /// With --lines or --fold: maximum length of a line, in bytes
+    #[arg(long, requires = "by_lines", value_name = "N", default_value_t = 16 << 20)]
     line_bytes: usize,
     /// Write a record of the run to a file; `ptcl replay` runs it again
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Show the fuel, allocated bytes and milliseconds of each line and form, on standard error
-    #[arg(long, conflicts_with = "lines")]
+    #[arg(long, conflicts_with = "by_lines")]
     profile: bool,
     /// Write a flame graph of the fuel to an SVG file
     #[cfg(feature = "flamegraph")]
-    #[arg(long, value_name = "FILE", conflicts_with = "lines")]
+    #[arg(long, value_name = "FILE", conflicts_with = "by_lines")]
     flame: Option<PathBuf>,
     /// Run again whenever the program or a file that it reads changes
-    #[arg(long, conflicts_with_all = ["lines", "slurp"])]
+    #[arg(long, conflicts_with_all = ["by_lines", "slurp"])]
     watch: bool,
     /// On a terminal: write a value that is longer than the window as it is, not through $PAGER (or less)
     #[arg(long)]
@@ -99,21 +103,26 @@ impl Arguments {
         if self.has_program_file() { self.files.first().map(PathBuf::as_path) } else { None }
     }
 
+    /// Returns whether the input is read line by line.
+    fn reads_lines(&self) -> bool {
+        self.lines || self.fold.is_some()
+    }
+
     fn has_program_file(&self) -> bool {
         self.expression.is_none() && self.fold.is_none()
     }
 
-    /// Returns INIT and EXPR of the fold.
-    fn fold(&self) -> Option<(&str, &str)> {
+    /// Returns the texts of the fold.
+    fn fold(&self) -> Option<Expressions<'_>> {
         match self.fold.as_deref()? {
-            [init, expression] => Some((init, expression)),
+            [init, step] => Some(Expressions { init, step, then: self.then.as_deref() }),
             _ => None,
         }
     }
 
     /// Returns the name and the source of the program.
     fn source(&self) -> Result<(String, String), Failure> {
-        let expression = self.fold().map(|(_, expression)| expression).or(self.expression.as_deref());
+        let expression = self.fold().map(|fold| fold.step).or(self.expression.as_deref());
         options::read_program(self.program(), expression)
     }
 
@@ -144,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let engine = arguments.limits.engine_over(default_limits(arguments))?;
     let (name, source) = arguments.source()?;
-    let input = match arguments.lines {
+    let input = match arguments.reads_lines() {
         true => arguments.grant.shared_input(&engine)?,
         false => arguments.grant.input(&engine)?,
     };
@@ -159,7 +168,7 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
     let names_in = || engine.compile(&source).is_ok_and(|program| program.data_names().any(|name| name == given::IN));
     let wants_in = source.contains("data/in") && names_in() && !arguments.grant.given_names().contains(given::IN);
     let sources = Sources::new(arguments.inputs(), arguments.from, arguments.grant.rows);
-    let reads = arguments.lines || arguments.slurp || wants_in || !arguments.inputs().is_empty();
+    let reads = arguments.reads_lines() || arguments.slurp || wants_in || !arguments.inputs().is_empty();
     let reads_standard_input = reads && sources.read_standard_input();
     if arguments.watch && reads_standard_input {
         return Err(Failure::Usage("--watch cannot follow standard input: name a file after the program".to_owned()));
@@ -169,16 +178,20 @@ fn once(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::Usage(why.to_owned()));
     }
     let name_of_in = sources.name();
-    let input = match reads && !arguments.lines {
+    let input = match reads && !arguments.reads_lines() {
         true => input.json(given::IN, sources.value(arguments.slurp)?),
         false => input,
     };
     let cancel = cancelled_by_ctrl_c();
     let input = input.cancel_with(&cancel);
     if arguments.lines && arguments.fold.is_none() {
+        if arguments.output.format() == Format::Table {
+            let why = "--lines writes a value for each line, and a table is one value: use --csv, or --slurp in place of --lines";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         return each_line(arguments, engine, (&name, &source), (input, sources));
     }
-    let is_shared = arguments.lines;
+    let is_shared = arguments.reads_lines();
     let texts = Texts { grant: &arguments.grant, name: &name, source: &source, is_shared, name_of_in: &name_of_in };
     match arguments.fold() {
         Some(texts_of_fold) => folded(arguments, engine, texts_of_fold, &texts, (input, sources), &cancel),
@@ -191,7 +204,7 @@ fn default_limits(arguments: &Arguments) -> Limits {
     /// What an answer keeps of what was printed.
     const PRINTS_BYTES: u64 = 1_000_000_000;
     let strict = Limits::default().with_print_chars(0).with_prints_bytes(0);
-    match (arguments.lines, arguments.json) {
+    match (arguments.reads_lines(), arguments.json) {
         // The value so far cannot be undone.
         (true, _) if arguments.fold.is_some() => arguments.trust.limits().with_session_undo(0),
         // Many runs side by side, each of a small part.
@@ -257,7 +270,7 @@ fn each_line(
 fn folded(
     arguments: &Arguments,
     engine: Engine,
-    (init, expression): (&str, &str),
+    expressions: Expressions<'_>,
     texts: &Texts<'_>,
     (input, sources): (Input<'static>, Sources),
     cancel: &Cancel,
@@ -268,8 +281,7 @@ fn folded(
         failed,
         runner: arguments.isolation.open(engine, 1)?,
         input,
-        init,
-        expression,
+        expressions,
         keep_going: arguments.keep_going,
         line_bytes: arguments.line_bytes,
     };
@@ -335,8 +347,11 @@ fn write_outcome(outcome: &Outcome, arguments: &Arguments, texts: &Texts<'_>) ->
                 let text = String::from_utf8_lossy(&text);
                 let text = laid_out(&output::shown(&text), format).into_owned();
                 out.flush()?;
-                let is_paged = pages && io::stdout().is_terminal() && pager::is_longer_than_window(&text);
-                if !is_paged || !pager::show(&text)? {
+                let what = if format == Format::Table { Paged::Table } else { Paged::Text };
+                let is_too_wide = what == Paged::Table && pager::is_wider_than_window(&text);
+                let is_too_large = is_too_wide || pager::is_longer_than_window(&text);
+                let is_paged = pages && io::stdout().is_terminal() && is_too_large;
+                if !is_paged || !pager::show(&text, what)? {
                     out.write_all(text.as_bytes())?;
                     out.flush()?;
                 }

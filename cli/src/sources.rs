@@ -34,19 +34,32 @@ pub(crate) struct Sources {
 pub(crate) struct Source {
     /// `None` for standard input.
     file: Option<PathBuf>,
-    /// Whether each line was a row, which may have had several lines.
-    has_rows: bool,
+    unit: Unit,
+}
+
+/// What a line of JSON was in the source. A row and a document may have several lines.
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Line,
+    Row,
+    #[cfg(feature = "json-schema")]
+    Document,
 }
 
 impl Source {
     /// Returns the place of a line in messages.
     pub(crate) fn place(&self, line: u64) -> String {
         let file = self.file.as_ref().map(|path| path.display().to_string());
-        match (file, self.has_rows) {
-            (None, false) => format!("line {line}"),
-            (None, true) => format!("row {line}"),
-            (Some(file), false) => format!("{file}:{line}"),
-            (Some(file), true) => format!("{file}: row {line}"),
+        let unit = match self.unit {
+            Unit::Line => "line",
+            Unit::Row => "row",
+            #[cfg(feature = "json-schema")]
+            Unit::Document => "document",
+        };
+        match (file, self.unit) {
+            (None, _) => format!("{unit} {line}"),
+            (Some(file), Unit::Line) => format!("{file}:{line}"),
+            (Some(file), _) => format!("{file}: {unit} {line}"),
         }
     }
 
@@ -123,7 +136,13 @@ impl Sources {
         let Some(path) = self.files.pop_front() else { return Ok(None) };
         let wrong = |why: String| Failure::Usage(format!("{}: {why}", name_of(&path)));
         let format = self.format(&path);
-        let source = |file| Source { file, has_rows: matches!(format, DataFormat::Csv | DataFormat::Tsv) };
+        let unit = match format {
+            DataFormat::Csv | DataFormat::Tsv => Unit::Row,
+            #[cfg(feature = "json-schema")]
+            DataFormat::Yaml => Unit::Document,
+            _ => Unit::Line,
+        };
+        let source = |file| Source { file, unit };
         if is_standard_input(&path) {
             let lines = format.lines(io::stdin(), self.rows, max).map_err(wrong)?;
             return Ok(Some((source(None), lines)));

@@ -58,7 +58,7 @@ fn standard_input_is_data_in_when_the_program_names_it() {
             &["-e", "data/in", "--from", "ndjson"],
             "{\"a\":1}\n{\"a\":\n{\"a\":3}\n",
             2,
-            "standard input: invalid JSON at line 2, column 5: EOF",
+            "standard input: invalid JSON at line 2, column 6: the text ends where a value must be",
         ),
         (&["-e", "data/in", "--lines"], "1x", 2, "ptcl: line 1: cannot import data/in: invalid JSON at column 2: "),
         (&["-e", "data/in", "--slurp"], "1 [2", 2, "standard input: "),
@@ -119,7 +119,9 @@ fn files_after_the_program_are_data_in() {
         ),
         (&["-e", "(/ 1 0)", "--lines", "--from", "csv"], "a,b\n1,2\n", 4, "row 1"),
         (&["-e", "(/ 1 0)", "--lines", &more], "", 4, &format!("{more}:1: ")),
-        (&["-e", "data/in", "--lines", "--from", "yaml"], "a: 1", 2, "YAML is one value"),
+        (&["-e", "data/in", "--lines", "--from", "toml"], "a = 1", 2, "TOML is one value"),
+        (&["-e", "data/in", "--from", "csv"], "a,b\n1\n", 2, "the header has 2: add the missing cells"),
+        (&["-e", "data/in", "--from", "csv"], "a\n1,2\n", 2, "the header has 1: quote a cell that has a comma"),
         (&["-e", "data/in", "--lines", "-R", "--line-bytes", "3"], "abcd\n", 2, "line 1 has more than 3 bytes"),
         (&["-e", "data/in", &toml, "--from", "json"], "", 2, &format!("{toml}: ")),
     ] {
@@ -539,8 +541,22 @@ fn lines_are_folded_to_one_value() {
         assert!(err.contains(says) && !err.contains("*input*") && !err.contains("ptcl-fold"), "{arguments:?}: {err}");
         assert_eq!((came, out.as_str()), (Some(code), ""), "{arguments:?}: {err}");
     }
-    let (code, _, err) = ptcl(&["--fold", "0", "acc"], b"1\n");
-    assert!(code == Some(2) && err.contains("--lines"), "{err}");
+    // It reads lines without --lines too.
+    assert_eq!(out(&["--fold", "0", "(+ acc data/in)"], "1\n2\n"), "3\n");
+    let table = ["--lines", "--fold", "[]", "(conj acc {:n data/in})", "--table"];
+    assert_eq!(out(&table, "1\n20\n"), " n\n--\n 1\n20\n");
+    let (code, _, err) = ptcl(&["--lines", "--table", "-e", "data/in"], b"1\n");
+    assert!(code == Some(2) && err.contains("--slurp in place of --lines"), "{err}");
+    // A misspelt acc.
+    for (arguments, is_acc) in [
+        (&["--fold", "0", "(inc ac)"][..], true),
+        (&["--fold", "0", "acc", "--then", "(inc accc)"], true),
+        (&["--fold", "ac", "acc"], false),
+        (&["--fold", "0", "(inc total)"], false),
+    ] {
+        let (code, _, err) = ptcl(arguments, b"1\n");
+        assert!(code == Some(3) && err.contains("did you mean acc?") == is_acc, "{arguments:?}: {err}");
+    }
     let fold = &["--lines", "--keep-going", "--fold", "0", "(+ acc data/in)"];
     let (code, out, err) = ptcl(fold, b"1\nnope\n\"x\"\n4\n");
     assert_eq!((code, out.as_str()), (Some(4), "5\n"), "{err}");
@@ -554,6 +570,75 @@ fn lines_are_folded_to_one_value() {
     for name in ["*input*", "(def ptcl-fold-step nil)", "(tool/ptcl-fold-line {})"] {
         let (code, _, err) = ptcl(&["--lines", "--fold", "0", name], b"1\n");
         assert!(code == Some(2) && err.contains("which --fold uses itself"), "{err}");
+    }
+}
+
+/// `--then` finishes the value.
+#[test]
+fn a_fold_is_finished_by_one_more_expression() {
+    let step = "{:n (inc (:n acc)) :sum (+ (:sum acc) data/in)}";
+    let mean = ["--fold", "{:n 0 :sum 0}", step, "--then", "(/ (:sum acc) (:n acc))"];
+    assert_eq!(out(&mean, "1\n2\n6\n"), "3.0\n");
+    let csv = ["--fold", "{}", "(assoc acc data/in 1)", "--then", "(def k (keys acc)) (map vector k)", "--csv"];
+    assert_eq!(out(&csv, "\"b\"\n\"a\"\n"), "a\nb\n");
+    for (then, code, says) in [
+        ("(inc (:sum nil))", 4, "--then EXPR:1:1"),
+        ("(inc\n  (/ acc 0))", 4, "--then EXPR:2:3"),
+        ("(inc acc", 3, "--then EXPR:1:1"),
+        ("(nope acc)", 3, "--then EXPR:1:2"),
+        ("", 2, "--then EXPR must have a form, such as acc"),
+        ("data/in", 2, "--then EXPR has data/in, and there is no line any more"),
+        ("(ptcl-fold-step acc 1)", 2, "which --fold uses itself"),
+        ("(fail {:acc acc})", 1, "failed: {:acc 3}"),
+    ] {
+        let (came, out, err) = ptcl(&["--fold", "0", "(+ acc data/in)", "--then", then], b"1\n2\n");
+        assert!(err.contains(says) && !err.contains("ptcl-fold-then"), "{then}: {err}");
+        assert_eq!((came, out.as_str()), (Some(code), ""), "{then}: {err}");
+    }
+    for arguments in [&["-e", "1", "--then", "2"][..], &["--then", "2"]] {
+        let (code, _, err) = ptcl(arguments, b"");
+        assert!(code == Some(2) && err.contains("--then"), "{err}");
+    }
+}
+
+/// YAML may have several documents.
+#[test]
+fn documents_of_yaml_are_read_one_by_one() {
+    let text = "a: 1\n---\nb: [1, 2]\n";
+    let read = |arguments: &[&str]| out(&[&["--from", "yaml", "--out", "json"], arguments].concat(), text);
+    assert_eq!(read(&["--slurp", "-e", "data/in"]), "[{\"a\":1},{\"b\":[1,2]}]\n");
+    assert_eq!(read(&["--lines", "-e", "data/in"]), "{\"a\":1}\n{\"b\":[1,2]}\n");
+    assert_eq!(read(&["--fold", "[]", "(into acc (keys data/in))"]), "[\"a\",\"b\"]\n");
+    let (code, _, err) = ptcl(&["--from", "yaml", "-e", "data/in"], text.as_bytes());
+    assert!(
+        code == Some(2) && err.contains("2 documents") && err.contains("--slurp") && err.contains("--lines"),
+        "{err}"
+    );
+    let file = file("two.yaml", text);
+    let (code, _, err) = ptcl(&["--lines", "-e", "(inc (:a data/in))", &file], b"");
+    assert!(code == Some(4) && err.contains(&format!("{file}: document 2: type_error")), "{err}");
+    let (code, _, err) = ptcl(&["--lines", "--from", "yaml", "-e", "data/in"], b"a: 1\n---\nb: [1\n");
+    assert!(code == Some(2) && err.contains("standard input: invalid YAML") && err.contains("line 3"), "{err}");
+}
+
+/// A text that ends too early is told by the same place and the same words, however it is read.
+#[test]
+fn a_text_that_ends_early_is_told_in_plain_words() {
+    for (line, column, words) in [
+        ("[1, 2", 6, "the text ends inside a list"),
+        ("{\"a\": 1", 8, "the text ends inside an object"),
+        ("\"a", 3, "the text ends inside a string"),
+        ("{\"a\":", 6, "the text ends where a value must be"),
+    ] {
+        let text = format!("1\n{line}\n3\n4\n");
+        let file = file("early.ndjson", &text);
+        for arguments in [&["-e", "data/in"][..], &["-e", "data/in", "--slurp"], &["-e", "data/in", "--lines"]] {
+            let (code, _, err) = ptcl(&[arguments, &[&file]].concat(), b"");
+            let is_named = err.contains(&format!("column {column}: {words}")) && !err.contains("EOF");
+            assert!(code == Some(2) && is_named, "{arguments:?}: {err}");
+        }
+        let (_, _, err) = ptcl(&["-e", "data/in"], line.as_bytes());
+        assert!(err.contains(&format!("line 1, column {column}: {words}")), "{err}");
     }
 }
 

@@ -76,6 +76,7 @@ const SAID: &[(&str, &str)] = &[
     ("examples/orders.clj", ":counted 310"),
     ("(frequencies", "\"shipped\""),
     ("--table", "status"),
+    ("--then", "4.0\n"),
     ("--fold", "19\n"),
     ("--from csv", "19\n"),
     ("--from yaml", "{\"b\":1,\"a\":[\"x\",\"y\"]}\n"),

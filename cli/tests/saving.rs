@@ -74,7 +74,7 @@ fn a_failed_command_of_a_piped_prompt_makes_the_exit_code() {
         (":save /nosuch/x\n1\n", 74),
         (":load /nosuch/x\n", 74),
         (":record /nosuch/x\n", 74),
-        (":undo\n", 5),
+        (":undo\n", 2),
         (":save\n", 2),
         (":load /dev/null\n", 74),
         (":save /dev/null\n", 0),

@@ -119,19 +119,29 @@ fn on_terminal(arguments: &[&str]) -> String {
 
 /// Starts the command on a terminal, with these variables of the environment.
 fn on_terminal_with(variables: &[(&str, &str)], arguments: &[&str]) -> String {
+    on_terminal_paged(Some("sed s/^/paged:/"), variables, arguments)
+}
+
+/// Starts the command on a terminal, with a pager or the default one.
+fn on_terminal_paged(pager: Option<&str>, variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let (mut master, name) = pair(200);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ptcl"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptcl"));
+    match pager {
+        Some(pager) => command.env("PAGER", pager),
+        None => command.env_remove("PAGER").env_remove("LESS"),
+    };
+    command
         .args(arguments)
         .env_remove("NO_COLOR")
         .env_remove("COLUMNS")
         .env_remove("LINES")
         .envs(variables.iter().copied())
-        .env("PAGER", "sed s/^/paged:/")
         .stdin(Stdio::null())
         .stdout(side(&name))
-        .stderr(side(&name))
-        .spawn()
-        .unwrap();
+        .stderr(side(&name));
+    let mut child = command.spawn().unwrap();
+    // It has the other side of the terminal, which stays open as long.
+    drop(command);
     let (mut written, mut bytes) = (Vec::new(), [0; 4096]);
     // Reading fails once the command has closed its side.
     while let Ok(read @ 1..) = master.read(&mut bytes) {
@@ -267,9 +277,56 @@ fn values_fit_the_window() {
     assert_eq!(terminal.form("(def w (apply str (repeat 70 \"w\")))"), "#'w");
     let wide = terminal.form("(mapv (fn [n] {:n n :w w}) (range 60))");
     let (said, rows): (Vec<&str>, Vec<&str>) = wide.lines().partition(|line| line.starts_with("..."));
-    assert!(rows.len() == 21 && rows.iter().all(|line| line.len() <= 60), "{wide:?}");
-    assert!(said.len() == 1 && said[0].contains("41 more lines"), "{wide:?}");
+    assert!(rows.len() == 20 && rows.iter().all(|line| line.chars().count() <= 60), "{wide:?}");
+    assert!(rows[2].starts_with(" 0  www") && rows[2].ends_with("w…"), "{wide:?}");
+    let notes = ["... (wide cells are cut: :page shows all)", "... (42 more lines: :more shows them, :page shows all)"];
+    assert_eq!(said, notes);
     assert!(terminal.form(":page").contains(&"w".repeat(70)));
+    // Every column is there, or the note tells it.
+    assert_eq!(terminal.form("(defn k [n] (keyword (str \"name\" n)))"), "#'k");
+    let columns = terminal.form("[(zipmap (map k (range 5)) (repeat w))]");
+    assert!(["name0", "name4"].iter().all(|name| columns.contains(name)), "{columns}");
+    let columns = terminal.form("[(into {} (for [n (range 20)] [(k n) n]))]");
+    assert!(columns.ends_with("... (12 columns are left out: :page shows all)"), "{columns}");
+    assert!(terminal.form(":page").contains("name19"));
+    // Another table is shown in parts too.
+    let table = terminal.form(":table (mapv (fn [n] [n w]) (range 60))");
+    assert!(table.ends_with("... (40 more lines: :more shows them, :page shows all)"), "{table}");
+    assert!(terminal.form(":more").contains("\n... (20 more lines"));
+    assert!(terminal.form(":page").lines().count() == 60);
+    assert!(terminal.form("*1").starts_with("[[0"));
+    assert!(terminal.form(":table").ends_with("... (40 more lines: :more shows them, :page shows all)"));
+    // A vector of maps in other views.
+    assert_eq!(terminal.form(":json [{:a 1}]"), "[{\"a\": 1}]");
+    assert_eq!(terminal.form("[*1]"), "[[{:a 1}]]");
+    assert_eq!(terminal.leave(), Some(0));
+    std::fs::remove_dir_all(&home).unwrap();
+}
+
+/// Names after a slash go on, and so does what a command takes.
+#[test]
+fn tab_completes_names_after_a_slash_files_and_limits() {
+    let home = home("tab");
+    std::fs::write(home.join("orders.csv"), "id,n\n1,2\n").unwrap();
+    let folder = home.display();
+    let mut terminal = Terminal::open(&home, 200, &[]);
+    assert_eq!(terminal.form("(str/upper-c\t \"a\")"), "\"A\"");
+    assert_eq!(terminal.form("(clojure.string/upper-c\t \"a\")"), "\"A\"");
+    assert_eq!(terminal.form("(Math/ab\t -1)"), "1");
+    assert_eq!(terminal.form("(str (LocalDate/pars\t \"2026-01-02\"))"), "\"2026-01-02\"");
+    for (typed, listed) in [("(Math/", "Math/sqrt"), ("(LocalDate/", "LocalDate/parse"), ("(str/", "str/join")] {
+        // The first Tab puts in what all have in common, the second one lists them.
+        terminal.keys(&format!("{typed}\t\t"));
+        terminal.until(listed);
+        terminal.until(typed);
+        terminal.keys("\u{3}");
+        terminal.until("ptc> ");
+    }
+    assert_eq!(terminal.form(&format!(":data {folder}/ord\t")), "added data/orders");
+    assert_eq!(terminal.form("(count data/ord\t)"), "1");
+    assert_eq!(terminal.form(&format!(":save {folder}/a.session")), format!("saved the session to {folder}/a.session"));
+    assert!(terminal.form(&format!(":load {folder}/a.\t")).starts_with("loaded "));
+    assert_eq!(terminal.form(":limits session_u\t"), "session_undo             10");
     assert_eq!(terminal.leave(), Some(0));
     std::fs::remove_dir_all(&home).unwrap();
 }
@@ -329,6 +386,32 @@ fn a_value_longer_than_the_window_goes_through_the_pager() {
     assert!(
         on_terminal(&["run", "--table", "-e", "(mapv (fn [n] {:n n}) (range 50))"]).starts_with("paged: n\npaged:--")
     );
+    // A table that is too wide is not folded.
+    let wide = on_terminal(&["run", "--table", "-e", "[{:a (apply str (repeat 300 \"x\"))}]"]);
+    assert!(wide.starts_with("paged:a\npaged:--") && wide.lines().count() == 3, "{wide}");
+}
+
+/// `less` gets what keeps the lines of a table whole; a pager that the user names is as it is.
+#[test]
+fn tables_are_paged_with_lines_that_are_not_folded() {
+    let home = home("less");
+    let less = home.join("less");
+    std::fs::write(&less, "#!/bin/sh\necho \"less($*) LESS=$LESS\"\ncat\n").unwrap();
+    std::fs::set_permissions(&less, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", home.display(), std::env::var("PATH").unwrap());
+    let long = "(mapv (fn [n] {:n n}) (range 50))";
+    let wide = "[{:a (apply str (repeat 300 \"x\"))}]";
+    let first_line = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let written = on_terminal_paged(None, &[&[("PATH", path.as_str())], variables].concat(), arguments);
+        written.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(first_line(&[], &["run", "--table", "-e", long]), "less(-S) LESS=FRSX");
+    assert_eq!(first_line(&[], &["run", "--table", "-e", wide]), "less(-S) LESS=RSX");
+    assert_eq!(first_line(&[], &["run", "-e", "(vec (range 5000))"]), "less() LESS=FRX");
+    assert_eq!(first_line(&[("LESS", "M")], &["run", "--table", "-e", long]), "less(-S) LESS=M");
+    let own = on_terminal_paged(Some("sed s/^/own:/"), &[("PATH", path.as_str())], &["run", "--table", "-e", long]);
+    assert!(own.starts_with("own: n\nown:--"), "{own}");
+    std::fs::remove_dir_all(&home).unwrap();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::show::{self, cell};
 use super::{Place, open};
 use crate::exit::{Exit, Failure};
 use crate::output::print;
-use crate::render::table;
+use crate::render::table::Table;
 use crate::service::not_begun;
 use lisp_server::config::Config;
 use lisp_server::runs::{KnownRun, ListQuery, Operator, Refused, Reply, ReplyError, ServiceError};
@@ -299,7 +299,7 @@ async fn check(operator: &Operator, json: bool) -> Result<Exit, Failure> {
         for row in &mut bad {
             // The reason takes as many lines as it needs.
             let why = row.pop().unwrap_or_default();
-            text += &table::draw(None, std::slice::from_ref(row));
+            text += &Table::new(None, std::slice::from_ref(row)).whole();
             text += &show::indented(&why);
         }
         let (count, cannot) = (seen.len(), bad.len());

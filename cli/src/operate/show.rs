@@ -1,6 +1,6 @@
 //! How runs are shown: at most 100 columns, and nothing in them controls the terminal.
 
-use crate::render::table;
+use crate::render::table::Table;
 use lisp_runtime::internal::visible;
 use lisp_server::runs::{KnownRun, StoredWork, WaitingCall};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub(super) fn table_of(runs: &[KnownRun]) -> String {
         })
         .collect();
     let columns = ["run", "status", "age", "tenant", "waits for"].map(str::to_owned);
-    table::draw(Some(&columns), &rows)
+    Table::new(Some(&columns), &rows).whole()
 }
 
 /// Says what a call waits for.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// The fields of a JSON object, in their order.
-pub(super) struct Fields<'j>(pub(super) Vec<(String, &'j RawValue)>);
+pub(crate) struct Fields<'j>(pub(crate) Vec<(String, &'j RawValue)>);
 
 impl<'de: 'j, 'j> Deserialize<'de> for Fields<'j> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

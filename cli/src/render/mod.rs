@@ -2,7 +2,7 @@
 
 pub(crate) mod colour;
 pub(crate) mod errors;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod keys;
 pub(crate) mod pretty;
 pub(crate) mod profile;

@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::pretty::{Layout, lay_out};
-use super::table;
+use super::table::Table;
 use crate::exit::Exit;
 use clap::{Args, ValueEnum};
 use lisp_runtime::Outcome;
@@ -107,6 +107,7 @@ impl Unfit {
     pub(crate) fn at_prompt(&self) -> String {
         match self {
             Unfit::NoRows(name, kind) => format!("{name} takes a vector of maps or of vectors; this value is {kind}"),
+            Unfit::NoJson(why) => why.clone(),
             other => other.to_string(),
         }
     }
@@ -185,25 +186,18 @@ pub(crate) fn notes_on_program(warnings: &[Warning]) -> impl Iterator<Item = Str
 
 /// The value as a table or CSV.
 pub(crate) fn rows(json: &str, format: Format) -> Result<Vec<u8>, Unfit> {
-    let name = match format {
-        Format::Csv => "CSV",
-        Format::Tsv => "TSV",
-        _ => "a table",
-    };
-    let no_rows = || Unfit::NoRows(name, kind(json));
-    let rows: Vec<Row<'_>> = match Row::of(json).ok_or_else(no_rows)? {
-        fields @ Row::Fields(_) => vec![fields],
-        Row::Cells(rows) => {
-            rows.into_iter().map(|row| Row::of(row.get())).collect::<Option<_>>().ok_or_else(no_rows)?
-        }
-    };
-    let sheet = Sheet::of(rows)?;
     match format {
-        Format::Csv | Format::Tsv => sheet.lines(CsvLines::of(format)),
-        _ => Ok(table::draw(sheet.columns.as_deref(), &sheet.cells).into_bytes()),
+        Format::Csv => Sheet::of_json("CSV", json)?.lines(CsvLines::of(format)),
+        Format::Tsv => Sheet::of_json("TSV", json)?.lines(CsvLines::of(format)),
+        _ => Ok(table(json)?.whole().into_bytes()),
     }
 }
 
+/// The value as a table.
+pub(crate) fn table(json: &str) -> Result<Table, Unfit> {
+    let sheet = Sheet::of_json("a table", json)?;
+    Ok(Table::new(sheet.columns.as_deref(), &sheet.cells))
+}
 fn kind(json: &str) -> &'static str {
     match json.bytes().next() {
         Some(b'[') => "a vector of something else",
@@ -240,6 +234,18 @@ struct Sheet {
 }
 
 impl Sheet {
+    /// Returns the rows of a value, for the format of this name.
+    fn of_json(name: &'static str, json: &str) -> Result<Sheet, Unfit> {
+        let no_rows = || Unfit::NoRows(name, kind(json));
+        let rows: Vec<Row<'_>> = match Row::of(json).ok_or_else(no_rows)? {
+            fields @ Row::Fields(_) => vec![fields],
+            Row::Cells(rows) => {
+                rows.into_iter().map(|row| Row::of(row.get())).collect::<Option<_>>().ok_or_else(no_rows)?
+            }
+        };
+        Sheet::of(rows)
+    }
+
     fn of(rows: Vec<Row<'_>>) -> Result<Sheet, Unfit> {
         let mut columns: Option<Vec<String>> = None;
         let mut known = BTreeSet::new();

@@ -34,20 +34,21 @@ pub(super) const COMMANDS: &[Command] = &[
     command(":type", "FORM", "show the type of a form's value"),
     command(":time", "[FORM]", "show time and fuel of a form; without one, switch it on or off for every form"),
     command(":fuel", "FORM", "show the fuel of each part of a form"),
-    command(":limits", "[NAME=N]", "show the limits, or change one for this session"),
+    command(":limits", "[NAME=N]", "show the limits, or one (NAME), or change one for this session"),
     command(":usage", "", "show what the last form used, and the session"),
     command(":defs", "", "list the definitions"),
-    command(":data", "", "list the data"),
+    command(":data", "[FILE]", "list the data, or add that of FILE or NAME=FILE, as --data does"),
     command(":tools", "", "list the tools"),
     command(":mock", "NAME FORM", "make tool/NAME return the value of FORM"),
     command(":record", "[FILE]", "add forms and values to FILE for ptcl test; without FILE, stop"),
     command(":isolation", "", "show where forms run"),
-    command(":undo", "", "undo the last form"),
-    command(":save", "FILE", "save the session to a file"),
-    command(":load", "FILE", "load a saved session"),
+    command(":undo", "", "undo the last form that changed a definition, or :load"),
+    command(":save", "FILE", "save the session to a new file, or over a saved session"),
+    command(":save!", "FILE", "save the session over any file"),
+    command(":load", "FILE", "load a saved session; it replaces all definitions"),
     command(":reload", "", "load the last saved session again"),
-    command(":json", "", "switch JSON output on or off"),
-    command(":table", "", "show the last value as a table"),
+    command(":json", "[FORM]", "show the value of a form as JSON; without one, switch JSON output on or off"),
+    command(":table", "[FORM]", "show the value of a form as a table; without one, the last value"),
     command(":more", "", "show the next lines of the last value"),
     command(":page", "", "show the whole last value in a pager ($PAGER, or less)"),
     command(":quit", "", "leave; same as Ctrl-D"),
@@ -99,6 +100,11 @@ pub(super) fn meant(text: &str) -> Option<(&'static str, &str)> {
         "help" | "?" => Some((":help", word)),
         _ => None,
     }
+}
+
+/// Returns whether a line begins with a command of another REPL that measures time.
+pub(super) fn is_timing(text: &str) -> bool {
+    matches!(text.split_whitespace().next(), Some("%time" | "%timeit" | "%%time" | "%%timeit"))
 }
 
 /// Returns whether the input has only whitespace and comments.

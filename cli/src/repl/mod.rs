@@ -1,6 +1,8 @@
 //! `ptcl repl`: a REPL.
 
 mod commands;
+mod complete;
+mod files;
 mod last_error;
 mod lines;
 mod prompt;
@@ -9,30 +11,30 @@ mod shown;
 mod typed;
 mod words;
 
-use crate::exit::{Exit, Failure, of_file};
+use crate::doc::described;
+use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::limits::{self, LimitOptions, TrustOption};
 use crate::options::Grant;
 use crate::output;
-use crate::pager;
+use crate::pager::{self, Paged};
 use crate::render::colour;
 use crate::render::errors::{self, Text};
 use crate::render::keys;
 use crate::render::profile::Drawn;
-use crate::render::values::{self, Format};
-use crate::replace;
+use crate::render::values;
 use commands::Command;
 use lisp_runtime::language::{builtin_names, describe_name};
 use lisp_runtime::outcome::{OutcomeKind, Usage};
-use lisp_runtime::{Input, Limits, Outcome};
+use lisp_runtime::{DataSet, Input, Limits, Outcome, Problem, Reason};
 use prompt::Prompt;
 use renew::Earlier;
-use shown::{Rest, Shown};
+use shown::{Rest, Shown, View};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::io::{IsTerminal, Write};
 use typed::Typed;
 
 /// What the command takes.
@@ -75,11 +77,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         earlier: Earlier::new(),
         session: &mut session,
         texts: Texts::new(&arguments.grant),
-        shown: Shown { json: false, time: false, fits: at_terminal && std::io::stdout().is_terminal() },
+        shown: Shown { view: View::Clojure, time: false, fits: at_terminal && std::io::stdout().is_terminal() },
         data: arguments.grant.data_names(),
         last: None,
+        viewed: View::Clojure,
         rest: Rest::default(),
         fuel: 0,
+        added: BTreeMap::new(),
         loaded: None,
         error: None,
         mocks: BTreeMap::new(),
@@ -119,10 +123,14 @@ struct Talk<'a> {
     data: BTreeSet<String>,
     /// The last value.
     last: Option<Outcome>,
+    /// How it was shown, for `:page`.
+    viewed: View,
     /// What of it was not shown yet.
     rest: Rest,
     /// The fuel of all turns.
     fuel: u64,
+    /// The data of `:data`, which `input` does not have.
+    added: BTreeMap<String, DataSet>,
     /// The file of the last `:load`.
     loaded: Option<String>,
     /// The last error, as source text.
@@ -202,36 +210,39 @@ impl Talk<'_> {
             ":mock" => self.mock(argument)?,
             ":record" => self.record(argument),
             ":limits" if argument.is_empty() => show(&limits::listed(&self.limits))?,
-            ":limits" => self.set_limits(argument)?,
+            ":limits" => self.one_limit(argument)?,
             ":usage" => match &self.last {
                 Some(last) => show(&format!("the last form: {}; all: {} fuel\n", figures(&last.usage), self.fuel))?,
                 None => show("nothing has run yet\n")?,
             },
             ":defs" => show(&(self.session.names().join(" ") + "\n"))?,
+            ":data" if !argument.is_empty() => self.add_data(argument)?,
             ":data" => {
                 let names: Vec<&str> =
                     self.data.iter().map(String::as_str).filter(|name| name.starts_with("data/")).collect();
                 match names.is_empty() {
-                    true => show("no data; add some with --data FILE\n")?,
+                    true => show("no data; add some with :data FILE\n")?,
                     false => show(&(names.join(" ") + "\n"))?,
                 }
             }
             ":isolation" => show(&format!("{}\n", self.runner.place()))?,
             ":undo" => self.undo()?,
-            ":save" => self.save(argument),
+            ":save" => self.save(argument, false),
+            ":save!" => self.save(argument, true),
             ":load" => self.load(argument.to_owned())?,
             ":reload" => match self.loaded.clone() {
                 Some(file) => self.load(file)?,
                 None => self.refuse("nothing to reload: :load FILE loads a saved session"),
             },
-            ":json" => {
-                self.shown.json = !self.shown.json;
-                say_whether("JSON output", self.shown.json);
+            ":json" if argument.is_empty() => {
+                let is_json = self.shown.view == View::Json;
+                self.shown.view = if is_json { View::Clojure } else { View::Json };
+                self.viewed = self.shown.view;
+                say_whether("JSON output", !is_json);
             }
-            ":table" => self.with_last(|outcome| {
-                let table = values::json(outcome).and_then(|json| values::rows(json, Format::Table));
-                table.map_err(|unfit| unfit.at_prompt()).map(|table| String::from_utf8_lossy(&table).into_owned())
-            })?,
+            ":json" => self.turn_in(View::Json, argument)?,
+            ":table" if argument.is_empty() => self.table()?,
+            ":table" => self.turn_in(View::Table, argument)?,
             ":more" if self.rest.is_empty() => tell_line!("there is no more to show"),
             ":more" => show_formatted(&self.rest.next(output::rows()))?,
             _ => self.page()?,
@@ -239,25 +250,46 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Shows the whole last value, in a pager at a terminal.
-    fn page(&mut self) -> Result<(), Failure> {
-        let is_paged = |text: &str| Ok::<bool, Failure>(self.shown.fits && pager::show(text)?);
-        let last = self.last.as_ref().filter(|last| last.is_success());
-        match last.map(|last| self.shown.whole(last).map(|text| text + "\n")) {
-            Some(Ok(text)) if is_paged(&text)? => {}
-            Some(Ok(text)) => show_formatted(&text)?,
-            Some(Err(unfit)) => self.refuse(&unfit.to_string()),
-            None => self.refuse("no last value yet"),
+    /// Evaluates a form and shows its value in a view.
+    fn turn_in(&mut self, view: View, form: &str) -> Result<(), Failure> {
+        let before = std::mem::replace(&mut self.shown.view, view);
+        let done = self.turn(form.to_owned());
+        self.shown.view = before;
+        done
+    }
+
+    /// Shows the last value as a table.
+    fn table(&mut self) -> Result<(), Failure> {
+        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else {
+            self.refuse("no last value yet");
+            return Ok(());
+        };
+        match (Shown { view: View::Table, ..self.shown }).value(last) {
+            Ok((text, rest)) => {
+                (self.viewed, self.rest) = (View::Table, rest);
+                show_formatted(&text)?;
+            }
+            Err(unfit) => self.refuse(&unfit.at_prompt()),
         }
         Ok(())
     }
 
-    /// Prints text made from the last value.
-    fn with_last(&mut self, text: impl FnOnce(&Outcome) -> Result<String, String>) -> Result<(), Failure> {
-        match self.last.as_ref().filter(|last| last.is_success()).map(text) {
-            Some(Ok(text)) => show(&text)?,
-            Some(Err(why)) => self.refuse(&why),
-            None => self.refuse("no last value yet"),
+    /// Shows the whole last value, in a pager at a terminal.
+    fn page(&mut self) -> Result<(), Failure> {
+        let Some(last) = self.last.as_ref().filter(|last| last.is_success()) else {
+            self.refuse("no last value yet");
+            return Ok(());
+        };
+        let shown = Shown { view: self.viewed, ..self.shown };
+        let what = if shown.table(last).is_some() { Paged::Table } else { Paged::Text };
+        match shown.whole(last) {
+            Ok(text) => {
+                let text = text + "\n";
+                if !self.shown.fits || !pager::show(&text, what)? {
+                    show_formatted(&text)?;
+                }
+            }
+            Err(unfit) => self.refuse(&unfit.at_prompt()),
         }
         Ok(())
     }
@@ -266,6 +298,10 @@ impl Talk<'_> {
     fn form(&mut self, line: String) -> Result<(), Failure> {
         if let Some(command) = commands::with_too_much(&line) {
             self.refuse(&format!("{command} takes no argument"));
+            return Ok(());
+        }
+        if commands::is_timing(&line) {
+            self.refuse("for the time of a form, write :time FORM");
             return Ok(());
         }
         if let Some(word) = commands::unknown(&line) {
@@ -298,7 +334,7 @@ impl Talk<'_> {
             self.error = Some(error);
         }
         if outcome.is_success() {
-            self.earlier.count();
+            self.earlier.count(self.texts.turns.last().map_or("", String::as_str));
         }
         if !outcome.is_success() {
             self.exit = Exit::of(&outcome);
@@ -315,16 +351,24 @@ impl Talk<'_> {
         match outcome.problem() {
             Some(problem) => {
                 out.flush()?;
-                tell!("{}{}", given::printed_by_setup(outcome), errors::draw_in(problem, &self.texts));
+                let problem = with_own_hint(problem);
+                tell!("{}{}", given::printed_by_setup(outcome), errors::draw_in(&problem, &self.texts));
             }
             None if outcome.kind() == Some(OutcomeKind::Fail) => {
                 writeln!(out, "failed: {}", output::shown(outcome.text().unwrap_or_default()))?;
             }
-            None => {
-                let (text, rest) = self.shown.value(outcome);
-                self.rest = rest;
-                write!(out, "{text}")?;
-            }
+            None => match self.shown.value(outcome) {
+                Ok((text, rest)) => {
+                    (self.viewed, self.rest) = (self.shown.view, rest);
+                    write!(out, "{text}")?;
+                }
+                Err(unfit) => {
+                    out.flush()?;
+                    (self.viewed, self.rest) = (View::Clojure, Rest::default());
+                    tell_line!("{}", unfit.at_prompt());
+                    self.exit = unfit.exit();
+                }
+            },
         }
         for note in values::notes_on_program(outcome.warnings()) {
             writeln!(out, "; {}", output::shown(&note))?;
@@ -355,92 +399,16 @@ impl Talk<'_> {
         self.mocks.iter().map(|(name, json)| format!("tool/{name} always returns {json}\n")).collect()
     }
 
-    /// Starts or stops recording forms and values to a file.
-    fn record(&mut self, file: &str) {
-        self.recorded = None;
-        if file.is_empty() {
-            return;
-        }
-        // What a file has stays: it may be a program.
-        let opened = match regular(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => File::options().append(true).create(true).open(file),
-        };
-        match opened {
-            Ok(opened) => {
-                self.recorded = Some(opened);
-                tell_line!("adding forms and values to {file}");
-            }
-            Err(error) => self.file_failed(file, &error),
-        }
-    }
-
-    /// Records the last form and its result, if recording is on.
-    fn keep(&mut self, outcome: &Outcome) {
-        let (Some(file), Some(form)) = (&mut self.recorded, self.texts.turns.last()) else { return };
-        let text = outcome.text().unwrap_or_default();
-        let came = match outcome.problem() {
-            Some(problem) => format!("\n; => error: {}", problem.error.reason),
-            // A value that was cut cannot be compared.
-            None if outcome.text_cut().is_some() || text.contains('\n') => String::new(),
-            None if outcome.kind() == Some(OutcomeKind::Fail) => format!("\n; => failed: {text}"),
-            None => format!("\n; => {text}"),
-        };
-        if let Err(error) = writeln!(file, "{}{came}", form.trim()) {
-            tell_line!("ptcl: recording stopped: {error}");
-            self.exit = Exit::InputOutput;
-            self.recorded = None;
-        }
-    }
-
     /// Shows the documentation of a name of the language. For a tool, the session has it.
     fn doc(&mut self, name: &str) -> Result<(), Failure> {
         let is_tool = name
             .strip_prefix("tool/")
             .is_some_and(|tool| tool.chars().all(|c| c.is_ascii_graphic() && !"()[]{}\";,`".contains(c)));
-        match describe_name(name) {
+        match described(name) {
             Ok(text) => show(&text)?,
             Err(_) if is_tool => self.turn(format!("(doc {name})"))?,
-            Err(hint) => {
-                let hint = hint.map_or_else(|| ": :apropos TEXT finds names".to_owned(), |hint| format!(": {hint}"));
-                self.refuse(&format!("unknown function or form {name}{hint}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn save(&mut self, file: &str) {
-        self.session.cancel_handle().reset();
-        let saved = self.session.save();
-        let text = self.reported(saved).filter(|text| self.is_small_enough(text));
-        match text.map(|text| replace::write(Path::new(file), text.as_bytes())) {
-            Some(Ok(())) => tell_line!("saved the session to {file}"),
-            Some(Err(error)) => self.file_failed(file, &error),
-            None => {}
-        }
-    }
-
-    /// Reports that a file cannot be read or written.
-    fn file_failed(&mut self, file: &str, error: &io::Error) {
-        tell_line!("ptcl: {file}: {}", of_file(error));
-        self.exit = Exit::InputOutput;
-    }
-
-    fn load(&mut self, file: String) -> Result<(), Failure> {
-        self.session.cancel_handle().reset();
-        match regular(&file).and_then(|()| std::fs::read_to_string(&file)) {
-            Err(error) => self.file_failed(&file, &error),
-            Ok(text) if !self.is_small_enough(&text) => {}
-            Ok(text) => {
-                let loaded = self.runner.load(&text, self.input.clone())?;
-                if let Some(loaded) = self.reported(loaded) {
-                    *self.session = loaded;
-                    self.earlier = Earlier::new();
-                    (self.texts.before, self.texts.turns) = (self.session.turns(), Vec::new());
-                    tell_line!("loaded {file}: {} definitions", self.session.names().len());
-                    self.loaded = Some(file);
-                }
-            }
+            Err(why) if why.contains(": ") => self.refuse(&why),
+            Err(why) => self.refuse(&format!("{why}: :apropos TEXT finds names")),
         }
         Ok(())
     }
@@ -457,15 +425,14 @@ impl Talk<'_> {
     }
 }
 
-/// Fails unless a path is a file. Opening a named pipe would wait for its other side.
-fn regular(file: &str) -> io::Result<()> {
-    match std::fs::metadata(file)? {
-        found if found.is_file() => Ok(()),
-        found => {
-            let what = if found.is_dir() { "it is a directory" } else { "it is a pipe or a device" };
-            Err(io::Error::other(format!("{what}: name a file")))
-        }
+/// Returns the problem with a hint for the REPL, where that has a command for what the form wanted.
+fn with_own_hint(problem: &Problem) -> Cow<'_, Problem> {
+    if problem.reason() != Reason::UnboundVar || problem.error.message != "time is not defined" {
+        return Cow::Borrowed(problem);
     }
+    let mut problem = problem.clone();
+    problem.error.hint = Some("for the time of a form, write :time FORM".into());
+    Cow::Owned(problem)
 }
 
 /// Reports that a setting was turned on or off.

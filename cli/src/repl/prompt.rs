@@ -1,12 +1,12 @@
 //! Callbacks of the line editor: is the input complete, how can a name be completed, what does a function take, and
 //! which colours does the line have?
 
-use super::commands::{self, COMMANDS};
+use super::commands;
+use super::complete::complete;
 use super::lines::{CONTINUED, PADDING, indentation};
 use super::words::{ends_word, words_of};
 use crate::render::colour::{FAINT, KEYWORD, KNOWN, NUMBER, STRING, in_colour};
-use lisp_runtime::internal::visible;
-use lisp_runtime::language::{builtin_names, describe_name};
+use lisp_runtime::language::describe_name;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
@@ -38,24 +38,8 @@ impl Completer for Prompt {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let before = &line[..at];
-        let start = before.rfind(ends_word).map_or(0, |i| i + 1);
-        let word = &before[start..];
-        if word.is_empty() {
-            return Ok((at, Vec::new()));
-        }
-        let commands = COMMANDS.iter().map(|command| command.name).filter(|_| before[..start].trim().is_empty());
-        let built_in = builtin_names().map(|name: &str| name);
-        let all = self.names.iter().map(String::as_str).chain(built_in).chain(commands);
-        let names: BTreeSet<&str> = all.filter(|name| name.starts_with(word) && can_be_typed(name)).collect();
-        let pair = |name: &str| Pair { display: name.to_owned(), replacement: name.to_owned() };
-        Ok((start, names.into_iter().map(pair).collect()))
+        Ok(complete(&line[..at], &self.names))
     }
-}
-
-/// Returns whether a name is one word of visible characters. The names of data and its keys may be any text.
-fn can_be_typed(name: &str) -> bool {
-    !name.contains(ends_word) && visible(name) == name
 }
 
 impl Hinter for Prompt {

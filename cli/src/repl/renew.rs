@@ -4,6 +4,7 @@ use super::Talk;
 use crate::exit::{Exit, Failure};
 use crate::isolation::TurnRunner;
 use crate::limits;
+use lisp_runtime::internal::near_names;
 use lisp_runtime::{BuildError, Input, Limits, LimitsRequest, Tool, Tools};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -11,12 +12,39 @@ use std::collections::BTreeMap;
 /// What can be undone: the turns of the session, then those of the sessions that it continues.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// The sessions, oldest first, each with the number of its turns that can be undone.
-    sessions: Vec<(TurnRunner, u64)>,
-    /// The turns of the current session that succeeded and are not undone.
-    turns: u64,
+    /// The sessions, oldest first.
+    sessions: Vec<Past>,
+    /// The turns of the current session that succeeded and are not undone, each by the beginning of its text.
+    turns: Vec<String>,
     /// Whether sessions were dropped: there were too many, or one could not be continued.
     is_cut: bool,
+}
+
+/// A session that another one continues, or replaces.
+#[derive(Debug)]
+struct Past {
+    session: TurnRunner,
+    turns: Vec<String>,
+    /// Set if a session was loaded in place of this one.
+    replaced: Option<Replaced>,
+}
+
+/// What `:undo` of a `:load` needs besides the session.
+#[derive(Debug)]
+struct Replaced {
+    /// The file that was loaded.
+    by: String,
+    /// The texts of the turns, and the number of those before them.
+    texts: (u64, Vec<String>),
+}
+
+/// What an undo took back.
+enum Undone {
+    Form(String),
+    Load(String),
+    Nothing,
+    /// It could not be done, which was reported.
+    Failed,
 }
 
 impl Earlier {
@@ -28,20 +56,45 @@ impl Earlier {
     }
 
     /// Counts a turn of the current session that succeeded.
-    pub(super) fn count(&mut self) {
-        self.turns += 1;
+    pub(super) fn count(&mut self, text: &str) {
+        self.turns.push(beginning(text));
     }
 
     /// Keeps the current session, which another one continues, unless it has nothing to undo.
     fn keep(&mut self, session: TurnRunner) {
         let turns = std::mem::take(&mut self.turns);
-        if turns > 0 {
-            if self.sessions.len() == Earlier::MAX {
-                self.sessions.remove(0);
-                self.is_cut = true;
-            }
-            self.sessions.push((session, turns));
+        if !turns.is_empty() {
+            self.push(Past { session, turns, replaced: None });
         }
+    }
+
+    fn push(&mut self, past: Past) {
+        if self.sessions.len() == Earlier::MAX {
+            self.sessions.remove(0);
+            self.is_cut = true;
+        }
+        self.sessions.push(past);
+    }
+}
+
+/// Returns the first line of a form, cut if it is long.
+fn beginning(text: &str) -> String {
+    const CHARS: usize = 60;
+    let text = text.trim();
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let mut start: String = line.chars().take(CHARS).collect();
+    if start.len() < text.len() {
+        start.push('…');
+    }
+    start
+}
+
+/// Returns the definitions in the text of a saved session.
+fn definitions_of(saved: &str) -> &str {
+    let definitions = saved.split_once('\n').map_or("", |(_, rest)| rest);
+    match definitions.starts_with("history\n") {
+        true => "",
+        false => definitions.split_once("\nhistory\n").map_or("", |(definitions, _)| definitions),
     }
 }
 
@@ -74,8 +127,11 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Changes limits of the session.
-    pub(super) fn set_limits(&mut self, asked: &str) -> Result<(), Failure> {
+    /// Shows one limit, or changes limits of the session.
+    pub(super) fn one_limit(&mut self, asked: &str) -> Result<(), Failure> {
+        if !asked.contains('=') {
+            return self.show_limit(asked);
+        }
         let given: Vec<String> = asked.split([',', ' ']).filter(|limit| !limit.is_empty()).map(str::to_owned).collect();
         let given = match limits::asked(":limits", &given) {
             Ok(given) => given,
@@ -89,7 +145,20 @@ impl Talk<'_> {
         let of_session =
             self.input.clone().limits_over(&given).limits_over(&with_room_to_save(&limits, &self.defaults));
         if self.renew(of_session)? {
-            self.limits = limits;
+            let before = std::mem::replace(&mut self.limits, limits);
+            tell!("{}", limits::changed(&given, &before, &self.limits));
+        }
+        Ok(())
+    }
+
+    fn show_limit(&mut self, name: &str) -> Result<(), Failure> {
+        match limits::line(&self.limits, name) {
+            Some(line) => super::show(&line)?,
+            None => {
+                let near = near_names(name, Limits::NAMES.iter().copied(), 1);
+                let hint = near.first().map_or(":limits lists them".to_owned(), |near| format!("did you mean {near}?"));
+                self.refuse(&format!("unknown limit {name}: {hint}"));
+            }
         }
         Ok(())
     }
@@ -111,11 +180,11 @@ impl Talk<'_> {
     }
 
     /// Continues the session in a new one that has this input. Returns whether it does.
-    fn renew(&mut self, input: Input<'static>) -> Result<bool, Failure> {
+    pub(super) fn renew(&mut self, input: Input<'static>) -> Result<bool, Failure> {
         self.session.cancel_handle().reset();
         let saved = self.session.save();
         let Some(text) = self.reported(saved) else { return Ok(false) };
-        let loaded = self.runner.load(&text, input.clone())?;
+        let loaded = self.runner.load(&text, self.with_data(input.clone()))?;
         let Some(loaded) = self.reported(loaded) else { return Ok(false) };
         let before = std::mem::replace(self.session, loaded);
         self.earlier.keep(before);
@@ -123,57 +192,105 @@ impl Talk<'_> {
         Ok(true)
     }
 
-    /// Undoes the last form, also one of a session that this one continues.
-    pub(super) fn undo(&mut self) -> Result<(), Failure> {
-        self.session.cancel_handle().reset();
-        let is_undone = match self.earlier.sessions.pop() {
-            Some(before) if self.earlier.turns == 0 => self.undo_earlier(before)?,
-            None if self.earlier.turns == 0 && self.earlier.is_cut => {
-                let max = Earlier::MAX;
-                tell_line!(
-                    "there is no form to undo: at most {max} sessions before :limits or :mock are kept for that"
-                );
-                self.exit = Exit::Limit;
-                false
-            }
-            // Its error too is that of the current session: not all of its turns can be undone.
-            before => {
-                self.earlier.sessions.extend(before);
-                let undone = self.session.undo();
-                let is_undone = self.reported(undone).is_some();
-                self.earlier.turns -= u64::from(is_undone).min(self.earlier.turns);
-                is_undone
-            }
-        };
-        if is_undone {
-            tell_line!("undid the last form");
-        }
-        Ok(())
+    /// Replaces the session by one that was loaded.
+    pub(super) fn begin_loaded(&mut self, loaded: TurnRunner, file: &str) {
+        let session = std::mem::replace(self.session, loaded);
+        let turns = std::mem::take(&mut self.earlier.turns);
+        let texts = (self.texts.before, std::mem::take(&mut self.texts.turns));
+        self.earlier.push(Past { session, turns, replaced: Some(Replaced { by: file.to_owned(), texts }) });
+        self.texts.before = self.session.turns();
     }
 
-    /// Continues an earlier session in place of the current one, without its last turn. Returns whether it does.
-    fn undo_earlier(&mut self, (mut before, turns): (TurnRunner, u64)) -> Result<bool, Failure> {
-        let undone = before.undo();
-        if self.reported(undone).is_none() {
-            self.earlier.sessions.push((before, turns));
-            return Ok(false);
+    /// Undoes the last form that changed a definition, also one of a session that this one continues, or the last `:load`.
+    pub(super) fn undo(&mut self) -> Result<(), Failure> {
+        self.session.cancel_handle().reset();
+        let before = self.definitions();
+        let mut skipped = 0_usize;
+        loop {
+            match self.undo_one()? {
+                // A form that only showed something.
+                Undone::Form(_) if before.is_some() && self.definitions() == before => {
+                    skipped += 1;
+                    continue;
+                }
+                Undone::Form(form) if skipped == 0 => tell_line!("undid {form}"),
+                Undone::Form(form) if skipped == 1 => {
+                    tell_line!("undid {form} and the form after it, which changed no definition");
+                }
+                Undone::Form(form) => {
+                    tell_line!("undid {form} and the {skipped} forms after it, which changed no definition");
+                }
+                Undone::Load(file) => tell_line!("undid :load {file}"),
+                Undone::Nothing if skipped > 0 => self.refuse("nothing to undo: no form changed a definition"),
+                Undone::Nothing => self.refuse("nothing to undo"),
+                Undone::Failed => {}
+            }
+            return Ok(());
         }
-        let saved = before.save();
+    }
+
+    /// Returns the definitions as text; `None` if they cannot be saved.
+    fn definitions(&mut self) -> Option<String> {
+        self.session.save().ok().map(|saved| definitions_of(&saved).to_owned())
+    }
+
+    /// Undoes the last form or `:load`.
+    fn undo_one(&mut self) -> Result<Undone, Failure> {
+        if !self.earlier.turns.is_empty() {
+            let undone = self.session.undo();
+            return Ok(match self.reported(undone) {
+                Some(()) => Undone::Form(self.earlier.turns.pop().unwrap_or_default()),
+                None => Undone::Failed,
+            });
+        }
+        match self.earlier.sessions.pop() {
+            Some(past) => self.undo_earlier(past),
+            None if self.earlier.is_cut => {
+                let max = Earlier::MAX;
+                tell_line!(
+                    "there is no form to undo: at most {max} sessions before :limits, :mock, :data or :load are kept for that"
+                );
+                self.exit = Exit::Limit;
+                Ok(Undone::Failed)
+            }
+            None => Ok(Undone::Nothing),
+        }
+    }
+
+    /// Continues an earlier session in place of the current one: as it was before a `:load`, or without its last turn.
+    fn undo_earlier(&mut self, mut past: Past) -> Result<Undone, Failure> {
+        if past.replaced.is_none() {
+            let undone = past.session.undo();
+            if self.reported(undone).is_none() {
+                self.earlier.sessions.push(past);
+                return Ok(Undone::Failed);
+            }
+        }
+        let saved = past.session.save();
         let loaded = match self.reported(saved) {
-            Some(text) => self.runner.load(&text, self.input.clone())?,
+            Some(text) => self.runner.load(&text, self.input_with_data())?,
             None => Err(None),
         };
         let Some(loaded) = self.reported(loaded) else {
             // The next one would take back two forms.
             (self.earlier.sessions, self.earlier.is_cut) = (Vec::new(), true);
-            return Ok(false);
+            return Ok(Undone::Failed);
         };
-        if turns > 1 {
-            self.earlier.sessions.push((before, turns - 1));
-        }
         *self.session = loaded;
-        self.texts.cut_to(self.session.turns());
-        Ok(true)
+        let undone = match past.replaced.take() {
+            Some(Replaced { by, texts }) => {
+                (self.texts.before, self.texts.turns) = texts;
+                Undone::Load(by)
+            }
+            None => {
+                self.texts.cut_to(self.session.turns());
+                Undone::Form(past.turns.pop().unwrap_or_default())
+            }
+        };
+        if !past.turns.is_empty() {
+            self.earlier.sessions.push(past);
+        }
+        Ok(undone)
     }
 }
 

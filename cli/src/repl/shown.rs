@@ -3,14 +3,24 @@
 use crate::output::{self, columns};
 use crate::render::colour;
 use crate::render::pretty::{Layout, lay_out};
-use crate::render::values::{self, Format};
+use crate::render::table::{Fitted, Table};
+use crate::render::values::{self, Unfit};
 use lisp_runtime::Outcome;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// How a value is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum View {
+    /// In Clojure syntax; at a terminal, a vector of maps is a table.
+    #[default]
+    Clojure,
+    Json,
+    Table,
+}
+
 /// Settings for showing values.
 pub(super) struct Shown {
-    /// Show JSON.
-    pub(super) json: bool,
+    pub(super) view: View,
     /// Show time and fuel after each value.
     pub(super) time: bool,
     /// Fit values to the window, and show vectors of maps as tables.
@@ -23,87 +33,101 @@ pub(super) struct Rest {
     lines: Vec<String>,
     /// The number of lines that were shown.
     shown: usize,
-    /// Whether lines were cut, such as the rows of a table.
-    is_cut: bool,
+    /// What of the lines is cut to the window; empty if nothing is.
+    cut: String,
 }
 
 impl Shown {
     /// The text of a value, with a final newline, and the lines of it that do not fit.
-    pub(super) fn value(&self, outcome: &Outcome) -> (String, Rest) {
-        let notes: String = match self.json {
-            true => values::notes(outcome).map(|note| format!("; {}\n", output::shown(note))).collect(),
-            false => String::new(),
-        };
-        let text = match self.whole(outcome) {
-            Ok(text) => text,
-            Err(unfit) => return (format!("{}\n", output::shown(&unfit.to_string())), Rest::default()),
+    pub(super) fn value(&self, outcome: &Outcome) -> Result<(String, Rest), Unfit> {
+        let notes: String = match self.view {
+            View::Json => values::notes(outcome).map(|note| format!("; {}\n", output::shown(note))).collect(),
+            View::Clojure | View::Table => String::new(),
         };
         if !self.fits {
-            return (text + "\n" + &notes, Rest::default());
+            return Ok((self.whole(outcome)? + "\n" + &notes, Rest::default()));
         }
-        let mut rest = Rest::of(&text, columns(), self.is_table(outcome));
-        (rest.next(output::rows()) + &notes, rest)
+        let mut rest = match self.table(outcome) {
+            Some(table) => Rest::of_table(table?.within(columns())),
+            None => Rest::of(&self.whole(outcome)?, columns()),
+        };
+        Ok((rest.next(output::rows()) + &notes, rest))
     }
 
     /// The whole text of a value, laid out for the window, without a final newline.
-    pub(super) fn whole(&self, outcome: &Outcome) -> Result<String, values::Unfit> {
-        if self.is_table(outcome) {
-            let table = values::rows(values::json(outcome)?, Format::Table)?;
-            return Ok(output::shown(String::from_utf8_lossy(&table).trim_end_matches('\n')).into_owned());
+    pub(super) fn whole(&self, outcome: &Outcome) -> Result<String, Unfit> {
+        if let Some(table) = self.table(outcome) {
+            return Ok(table?.whole().trim_end_matches('\n').to_owned());
         }
-        let text = if self.json { values::json(outcome)? } else { outcome.text().unwrap_or_default() };
+        let is_json = self.view == View::Json;
+        let text = if is_json { values::json(outcome)? } else { outcome.text().unwrap_or_default() };
         let text = output::shown(text);
         if !self.fits {
             return Ok(text.into_owned());
         }
-        let layout = |has_colours| Layout { columns: columns(), is_json: self.json, has_colours };
+        let layout = |has_colours| Layout { columns: columns(), is_json, has_colours };
         let plain = lay_out(&text, layout(false));
         // Lines with colours are not folded.
         let fits = plain.lines().all(|line| line.width() <= columns());
         Ok(if fits && colour::is_wanted(true) { lay_out(&text, layout(true)) } else { plain })
     }
 
-    /// Returns whether a value is shown as a table: a vector of maps.
-    fn is_table(&self, outcome: &Outcome) -> bool {
-        let json = outcome.json().filter(|json| json.starts_with("[{") && values::notes(outcome).next().is_none());
-        self.fits && !self.json && json.is_some_and(|json| values::rows(json, Format::Table).is_ok())
+    /// Returns the table of a value that is shown as one: where that is asked for, and for a vector of maps.
+    pub(super) fn table(&self, outcome: &Outcome) -> Option<Result<Table, Unfit>> {
+        match self.view {
+            View::Table => Some(values::json(outcome).and_then(values::table)),
+            View::Clojure if self.fits => {
+                let json =
+                    outcome.json().filter(|json| json.starts_with("[{") && values::notes(outcome).next().is_none());
+                json.and_then(|json| values::table(json).ok()).map(Ok)
+            }
+            View::Clojure | View::Json => None,
+        }
     }
 }
 
 impl Rest {
-    /// Folds text at so many columns; lines of a table are cut.
-    fn of(text: &str, columns: usize, is_table: bool) -> Self {
+    /// Folds text at so many columns.
+    fn of(text: &str, columns: usize) -> Self {
         let mut rest = Rest::default();
         for line in text.lines() {
             // Colours are there only if every line fits.
             if line.contains('\u{1b}') || line.width() <= columns {
                 rest.lines.push(line.to_owned());
-                continue;
-            }
-            let mut parts = parts(line, columns);
-            if is_table {
-                rest.is_cut = true;
-                rest.lines.extend(parts.next());
             } else {
-                rest.lines.extend(parts);
+                rest.lines.extend(parts(line, columns));
             }
         }
         rest
     }
 
+    /// The lines of a table.
+    fn of_table(table: Fitted) -> Self {
+        let hidden = match table.hidden_columns {
+            0 => None,
+            1 => Some("1 column is left out".to_owned()),
+            count => Some(format!("{count} columns are left out")),
+        };
+        let cells = table.has_cut_cells.then(|| "wide cells are cut".to_owned());
+        let cut: Vec<String> = cells.into_iter().chain(hidden).collect();
+        Rest { lines: table.lines, shown: 0, cut: cut.join(", ") }
+    }
+
     /// Returns the next lines for a window with so many, and says how to see the others.
     pub(super) fn next(&mut self, rows: usize) -> String {
-        // The form and the note take lines too.
-        let room = rows.saturating_sub(3).max(5);
+        // The form and the notes take lines too.
+        let notes = if self.cut.is_empty() { 1 } else { 2 };
+        let room = rows.saturating_sub(2 + notes).max(5);
         let left = self.lines.len() - self.shown;
         let count = if left <= room + 1 { left } else { room };
         let mut text: String =
             self.lines[self.shown..self.shown + count].iter().flat_map(|line| [line, "\n"]).collect();
         self.shown += count;
-        match (left - count, self.is_cut) {
-            (0, false) => {}
-            (0, true) => text.push_str("... (lines are cut to the window: :page shows them)\n"),
-            (more, _) => text.push_str(&format!("... ({more} more lines: :more shows them, :page shows all)\n")),
+        if !self.cut.is_empty() {
+            text.push_str(&format!("... ({}: :page shows all)\n", self.cut));
+        }
+        if left > count {
+            text.push_str(&format!("... ({} more lines: :more shows them, :page shows all)\n", left - count));
         }
         text
     }
@@ -136,21 +160,30 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_folded_and_shown_part_by_part() {
-        assert_eq!(Rest::of("[1 2]", 20, false).next(24), "[1 2]\n");
-        assert_eq!(Rest::of(&"é".repeat(45), 20, false).lines, ["é".repeat(20), "é".repeat(20), "é".repeat(5)]);
-        assert_eq!(Rest::of("名前名", 5, false).lines, ["名前", "名"]);
-        let mut rest = Rest::of(&"x\n".repeat(30), 20, false);
+        assert_eq!(Rest::of("[1 2]", 20).next(24), "[1 2]\n");
+        assert_eq!(Rest::of(&"é".repeat(45), 20).lines, ["é".repeat(20), "é".repeat(20), "é".repeat(5)]);
+        assert_eq!(Rest::of("名前名", 5).lines, ["名前", "名"]);
+        let mut rest = Rest::of(&"x\n".repeat(30), 20);
         let first = rest.next(20);
         assert!(
             first.lines().count() == 18 && first.ends_with("... (13 more lines: :more shows them, :page shows all)\n")
         );
         assert_eq!((rest.is_empty(), rest.next(20), rest.is_empty()), (false, "x\n".repeat(13), true));
         // A note in place of one line would say nothing.
-        assert_eq!(Rest::of(&"x\n".repeat(18), 20, false).next(20), "x\n".repeat(18));
-        let mut table = Rest::of(&format!("a\n{}\nb", "-".repeat(30)), 20, true);
+        assert_eq!(Rest::of(&"x\n".repeat(18), 20).next(20), "x\n".repeat(18));
+        let lines = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        let fitted = Fitted { lines: lines(2), has_cut_cells: true, hidden_columns: 0 };
+        assert_eq!(Rest::of_table(fitted).next(24), "0\n1\n... (wide cells are cut: :page shows all)\n");
+        let fitted = Fitted { lines: lines(100), has_cut_cells: true, hidden_columns: 3 };
+        let said = Rest::of_table(fitted).next(24);
+        let notes: Vec<&str> = said.lines().skip(20).collect();
         assert_eq!(
-            table.next(24),
-            format!("a\n{}\nb\n... (lines are cut to the window: :page shows them)\n", "-".repeat(20))
+            notes,
+            [
+                "... (wide cells are cut, 3 columns are left out: :page shows all)",
+                "... (80 more lines: :more shows them, :page shows all)"
+            ]
         );
+        assert_eq!(Rest::of_table(Fitted { lines: lines(1), ..Fitted::default() }).next(24), "0\n");
     }
 }

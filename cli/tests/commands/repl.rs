@@ -24,14 +24,131 @@ fn the_prompt_saves_loads_and_takes_back() {
     let file = std::env::temp_dir().join(format!("ptcl-session-{}", std::process::id()));
     let path = file.to_string_lossy();
     let typed = format!(
-        "(defn f [x] (* 2 x))\n(def y 1)\n:save {path}\n(def y 2)\n:undo\n[y (f 21)]\n:undo\n:undo\n:names\n:load {path}\n[y (f 4)]\n:load\n:undo\n:undo\n"
+        "(defn f [x] (* 2 x))\n(def y 1)\n:save {path}\n(def y 2)\n:undo\n[y (f 21)]\n:undo\n:names\n:load {path}\n[y (f 4)]\n:load\n:undo\n:names\n:undo\n:undo\n"
     );
     for isolation in ["in-process", "process"] {
         let done = ptcl(&["repl", "--isolation", isolation], &typed);
-        assert_eq!(out(&done), "#'f\n#'y\n#'y\n[1 42]\nf\n[1 8]\n", "{isolation}: {}", err(&done));
-        assert!(err(&done).contains(":load takes FILE") && err(&done).contains("(session_undo)"), "{}", err(&done));
+        assert_eq!(out(&done), "#'f\n#'y\n#'y\n[1 42]\nf\n[1 8]\nf\n", "{isolation}: {}", err(&done));
+        let said = [
+            "undid (def y 2)\n".to_owned(),
+            "undid (def y 1) and the form after it, which changed no definition\n".to_owned(),
+            ":load takes FILE".to_owned(),
+            format!("undid :load {path}\nundid (defn f [x] (* 2 x))\nnothing to undo\n"),
+        ];
+        assert!(said.iter().all(|part| err(&done).contains(part)), "{isolation}: {}", err(&done));
+        let _ = std::fs::remove_file(&file);
     }
-    let _ = std::fs::remove_file(&file);
+}
+
+/// `:undo` goes past what only shows something, and past the sessions that were replaced.
+#[test]
+fn undo_takes_back_what_changed_and_says_what() {
+    let saved = file("undone", "");
+    let saved = saved.display();
+    let long = "x".repeat(70);
+    let typed = format!(
+        "(def a 1)\n:save {saved}\na\n:undo\n:undo\n(+ 1 2)\n:undo\n(def {long} 1) ; long\n:undo\n(do (def b 1)\n 5)\n:undo\n\
+         (def c 1)\n:load {saved}\n:limits fuel=5G\n(def d 1)\n:undo\n:undo\n:defs\n(inc nil)\n:undo\n:defs\n"
+    );
+    let done = ptcl(&["repl"], &typed);
+    let long = format!("undid (def {}…\n", "x".repeat(55));
+    for part in [
+        "undid (def a 1) and the form after it, which changed no definition\nnothing to undo\n",
+        "nothing to undo: no form changed a definition\n",
+        &long,
+        "undid (do (def b 1)…\n",
+        &format!("fuel: 0 (no limit) -> 5000000000\nundid (def d 1)\nundid :load {saved}\n"),
+        "undid (def c 1)\n",
+    ] {
+        assert!(err(&done).contains(part), "{part}: {}", err(&done));
+    }
+    assert!(out(&done).ends_with("#'d\nc\n\n"), "{}", out(&done));
+}
+
+/// What a file has is lost only if that is asked for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_is_not_saved_over_another_file() {
+    let precious = file("precious.csv", "a,b\n1,2\n");
+    let path = precious.display();
+    for isolation in ["in-process", "process"] {
+        std::fs::write(&precious, "a,b\n1,2\n").unwrap();
+        let arguments = ["repl", "--isolation", isolation];
+        let done = ptcl(&arguments, &format!("(def a 1)\n:save {path}\n"));
+        let said = format!("{path} exists and is not a saved session; :save! {path} replaces it\n");
+        assert_eq!((err(&done), done.status.code()), (said, Some(2)));
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "a,b\n1,2\n");
+        // A saved session may be replaced.
+        let done = ptcl(
+            &arguments,
+            &format!("(def a 1)\n:save! {path}\n(def a 2)\n:save {path}\n(def a 3)\n:load {path}\na\n"),
+        );
+        assert!(out(&done).ends_with("#'a\n2\n"), "{}{}", out(&done), err(&done));
+    }
+}
+
+/// `:data` adds data to a session, as `--data` does.
+#[test]
+fn data_is_added_to_a_session() {
+    let rows = file("added.csv", "n\n1\n2\n");
+    let object = file("added.json", "{\"rate\": 0.5, \"names\": {\"deep\": [\"x\"]}}");
+    let broken = file("broken.json", "{\"a\": [1, ");
+    let (path, object, broken) = (rows.display(), object.display(), broken.display());
+    let stem = rows.file_stem().unwrap().to_string_lossy();
+    let typed = format!(
+        "(def a 1)\n:load {path}\n:data {path}\n:data {object}\n:data all={object}\n\
+         [a (map :n data/{stem}) data/rate (get-in data/all [\"names\" \"deep\"])]\n\
+         :undo\n:limits fuel=9G\ndata/rate\n:data\n:data {broken}\n:data given=x.json\n:data given={object}\n:data no-such.csv\n:data =x\ndata/rate\n"
+    );
+    let isolations = if cfg!(target_os = "linux") { &["in-process", "process"][..] } else { &["in-process"] };
+    for isolation in isolations {
+        std::fs::write(&rows, "n\n1\n2\n").unwrap();
+        let done = ptcl(&["repl", "--typed", "--isolation", isolation, "--arg", "given=1"], &typed);
+        let listed = format!("data/all data/given data/names data/rate data/{stem}");
+        assert!(out(&done).starts_with("#'a\n[1 [1 2] 0.5 [\"x\"]]\n0.5\n"), "{}{}", out(&done), err(&done));
+        let mut names: Vec<&str> = listed.split(' ').collect();
+        names.sort_unstable();
+        assert!(out(&done).ends_with(&format!("{}\n0.5\n", names.join(" "))), "{}", out(&done));
+        for part in [
+            format!("{path} is not a saved session; to read data, write :data {path}\n"),
+            format!("added data/{stem}\nadded data/rate data/names\nadded data/all\nundid (def a 1)"),
+            format!("ptcl: :data {broken}: invalid JSON: the text ends"),
+            "data/given was bound when the REPL started".to_owned(),
+            "ptcl: no-such.csv: there is no such file".to_owned(),
+            ":data =x: the name before = is missing".to_owned(),
+        ] {
+            assert!(err(&done).contains(&part), "{part}: {}", err(&done));
+        }
+        // A file that changed is read again.
+        let change = format!(":data {path}\n(count data/{stem})\n");
+        let done = ptcl(&["repl", "--isolation", isolation], &change.repeat(2));
+        assert_eq!(out(&done), "2\n2\n", "{}", err(&done));
+    }
+}
+
+/// Times of other REPLs have a command here.
+#[test]
+fn the_time_of_a_form_is_named() {
+    for typed in ["(time (+ 1 2))\n", "%timeit (+ 1 2)\n", "%time (+ 1 2)\n"] {
+        let done = ptcl(&["repl"], typed);
+        assert!(err(&done).contains("for the time of a form, write :time FORM"), "{typed}: {}", err(&done));
+        assert!(!err(&done).contains("currentTimeMillis") && done.status.code() != Some(0), "{}", err(&done));
+    }
+    assert_eq!(out(&ptcl(&["repl"], "(defn time [x] x)\n(time 5)\n")), "#'time\n5\n");
+}
+
+#[test]
+fn a_form_is_shown_as_a_table_or_as_json() {
+    let done =
+        ptcl(&["repl"], ":table [{:a 1 :b \"x\\ny\"}]\n:table\n:json {:a [1]}\n{:a [1]}\n:table 5\n:table (inc nil)\n");
+    let table = "a  b\n-  ----\n1  x\\ny\n";
+    assert_eq!(out(&done), format!("{table}{table}{{\"a\":[1]}}\n{{:a [1]}}\n"), "{}", err(&done));
+    assert!(
+        err(&done).contains("a table takes a vector of maps or of vectors; this value is a number\n"),
+        "{}",
+        err(&done)
+    );
+    assert!(err(&done).contains("type_error"), "{}", err(&done));
 }
 
 #[test]
@@ -102,12 +219,12 @@ fn the_prompt_has_its_error_tools_of_its_own_and_a_record() {
 #[test]
 fn a_session_with_new_tools_and_limits_undoes_what_was_before() {
     let typed = "(def x 1)\n(def x 2)\n:mock a 5\n(def x (tool/a {}))\n:limits loop_iterations=2\n(loop [n 0] (if (< n 5) (recur (inc n)) n))\n\
-                 x\n:undo\n:undo\nx\n:undo\n:undo\n:undo\n[x (tool/a {})]\n(inc nil)\n:undo\n:undo\n:names\n:undo\n";
+                 x\n:undo\nx\n:undo\n[x (tool/a {})]\n(inc nil)\n:undo\n:names\n:undo\n";
     for isolation in ["in-process", "process"] {
         let done = ptcl(&["repl", "--isolation", isolation], typed);
         let (out, said) = (out(&done), err(&done));
         assert_eq!(out, "#'x\n#'x\n5\n#'x\n5\n2\n[1 5]\n\n", "{said}");
-        assert!(said.contains("loop_limit_exceeded") && said.contains("there is no turn to undo"), "{said}");
+        assert!(said.contains("loop_limit_exceeded") && said.contains("nothing to undo"), "{said}");
         assert!(said.contains("prompt:1:1") || said.contains("(inc nil)"), "{said}");
     }
     let done = ptcl(&["repl"], ":limits timeout_ms=7s, fuel=0\n:limits nope=1\n:limits fuel\n:limits\n");
@@ -116,7 +233,9 @@ fn a_session_with_new_tools_and_limits_undoes_what_was_before() {
         out.contains("timeout_ms               7000\n") && out.contains("fuel                     0 (no limit)\n"),
         "{out}"
     );
-    assert!(said.contains(":limits nope=1: unknown limit nope") && said.contains("write NAME=N"), "{said}");
+    assert!(said.contains(":limits nope=1: unknown limit nope"), "{said}");
+    assert!(said.contains("fuel: 0 (no limit) -> 0 (no limit)\ntimeout_ms: 3600000 -> 7000\n"), "{said}");
+    assert!(out.starts_with("fuel                     0 (no limit)\n"), "{out}");
     for (limits, why) in [("fuel=5,fuel=6", "fuel is given twice"), ("heap_bytes=+5", "+5 is"), ("fuel=_1", "_1 is")] {
         let done = ptcl(&["repl", "--limits", limits], "1\n");
         assert!(done.status.code() == Some(2) && err(&done).contains(why), "{}", err(&done));
@@ -137,7 +256,7 @@ fn a_form_is_undone_at_a_time() {
     let defs =
         |output: &str| output.lines().filter(|line| line.starts_with('a')).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4 a5 a6"; 2], "{}", err(&done));
-    assert!(err(&done).matches("undid the last form").count() == 10 && err(&done).contains("(session_undo)"));
+    assert!(err(&done).matches("undid (def a").count() == 10 && err(&done).contains("(session_undo)"));
     // Where nothing can be undone, nothing is.
     let typed = format!("{first}:limits session_undo=0\n{}:undo\n:defs\n", definitions(4..=5));
     let done = ptcl(&["repl"], &typed);
@@ -149,7 +268,7 @@ fn a_form_is_undone_at_a_time() {
     let many: String = (1..=12).map(|n| format!("(def a{n} 1)\n:limits fuel={n}G\n")).collect();
     let done = ptcl(&["repl"], &format!("{many}{}:defs\n", undone(9)));
     assert_eq!(defs(&out(&done)), ["a1 a2 a3 a4"], "{}", err(&done));
-    assert!(err(&done).contains("at most 8 sessions before :limits or :mock are kept"), "{}", err(&done));
+    assert!(err(&done).contains("at most 8 sessions before :limits, :mock, :data or :load are kept"), "{}", err(&done));
     assert_eq!(done.status.code(), Some(5));
 }
 
@@ -215,7 +334,7 @@ fn the_prompt_says_what_its_commands_did() {
     let typed = "; a comment\n:json\n:json\n(nope)\n(fail {:a 1})\n*e\n:undo 3\n(def z 1)\n:undo\n(require 's)\nhelp\nquit\n(println \"gone\")\n";
     let done = ptcl(&["repl"], typed);
     let said = err(&done);
-    for part in ["JSON output: on", "JSON output: off", ":undo takes no argument", "undid the last form"] {
+    for part in ["JSON output: on", "JSON output: off", ":undo takes no argument", "undid (def z 1)"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let shown = out(&done);
@@ -234,13 +353,15 @@ fn a_command_that_does_nothing_is_wrong_usage() {
         (":page", "no last value yet"),
         (":reload", "nothing to reload"),
         (":mock", ":mock takes NAME FORM"),
+        (":undo", "nothing to undo"),
+        (":doc str/upper-cas", "unknown function or form str/upper-cas: did you mean str/upper-case?"),
+        (":limits fule", "unknown limit fule: did you mean fuel?"),
+        (":limits zzz", "unknown limit zzz: :limits lists them"),
     ] {
         let done = ptcl(&["repl"], &format!("{typed}\n"));
         assert!(err(&done).contains(says), "{typed}: {}", err(&done));
         assert_eq!(done.status.code(), Some(2), "{typed}");
     }
-    let done = ptcl(&["repl"], ":undo\n");
-    assert!(err(&done).contains("there is no turn to undo; a session keeps"), "{}", err(&done));
 }
 
 /// The room of a recursion without end is free again afterwards, and the error says what to do.
