@@ -17,11 +17,15 @@ class ToolError(Exception):
     """Raise it in a tool to tell the program what went wrong.
 
     The program can catch it, and reads `code` as `(:code e)`. Any other exception of a tool is an error of the tool too;
-    its message then starts with the name of its class.
+    its message then starts with the name of its class. `code` is a str, or an int of 64 bits.
     """
 
     def __init__(self, message: str, *, code: str | int | None = None) -> None:
         super().__init__(message)
+        if code is not None and (isinstance(code, bool) or not isinstance(code, (str, int))):
+            raise TypeError(f"the code of a ToolError is a str or an int, not {type(code).__name__}")
+        if isinstance(code, int) and not -(2**63) <= code < 2**63:
+            raise ValueError("the code of a ToolError is an int of 64 bits; pass a longer one as a str")
         self.code = code
 
 

@@ -373,19 +373,20 @@ class Session:
     def run(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program. Data is given to `Engine.session`, for all turns."""
         _only_a_program(unknown)
-        self._core.reset()
-        return self._core.run(program)
+        core = self._core
+        return core.run(program, core.begin())
 
     async def run_async(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program in a thread. Cancelling the task ends the turn."""
         _only_a_program(unknown)
+        core = self._core
         # Before the thread starts: the task may be cancelled first.
-        self._core.reset()
-        turn = asyncio.ensure_future(asyncio.to_thread(self._core.run, program))
+        number = core.begin()
+        turn = asyncio.ensure_future(asyncio.to_thread(core.run, program, number))
         try:
             return await asyncio.shield(turn)
         except asyncio.CancelledError:
-            self._session.cancel()
+            core.cancel(number)
             # The next turn must not begin before this one has ended.
             await asyncio.wait([turn])
             raise

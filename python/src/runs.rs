@@ -46,25 +46,23 @@ impl AsyncRun {
         AsyncRun { future: Mutex::new(Some(future)), queue: Arc::default(), signal, cancel, interrupt, source }
     }
 
-    fn poll_once(&self) -> Option<ptc_lisp::Outcome> {
+    /// Continues the run for a while; `None` if it was closed.
+    fn poll_once(&self) -> Option<Poll<ptc_lisp::Outcome>> {
         let mut future = self.future.lock().unwrap_or_else(PoisonError::into_inner);
         let run = future.as_mut()?;
         let waker = Waker::from(self.signal.clone());
         let mut context = Context::from_waker(&waker);
         let poll = || self.signal.quietly(true, || run.poll(&mut context));
         let polled = self.queue.during(|| self.interrupt.during(poll));
-        match polled {
-            Poll::Ready(outcome) => {
-                *future = None;
-                Some(outcome)
-            }
-            Poll::Pending => None,
+        if polled.is_ready() {
+            *future = None;
         }
+        Some(polled)
     }
 
     /// Returns the outcome, or raises what ended the run.
-    fn ended(&self, outcome: Option<ptc_lisp::Outcome>) -> PyResult<Option<Outcome>> {
-        let Some(outcome) = outcome else { return Ok(None) };
+    fn ended(&self, polled: Option<Poll<ptc_lisp::Outcome>>) -> PyResult<Option<Outcome>> {
+        let Some(Poll::Ready(outcome)) = polled else { return Ok(None) };
         match self.interrupt.take() {
             Some(error) => Err(error),
             None => Ok(Some(Outcome::new(outcome, self.source.clone()))),
@@ -81,15 +79,15 @@ impl AsyncRun {
 
     /// Computes until the run waits or has ended, for a thread that is not that of the event loop.
     fn poll_long(&self, py: Python<'_>) -> PyResult<Option<Outcome>> {
-        let outcome = detached(py, || {
+        let polled = detached(py, || {
             loop {
                 match self.poll_once() {
-                    None if self.signal.is_woken() && self.queue.is_empty() => {}
+                    Some(Poll::Pending) if self.signal.is_woken() && self.queue.is_empty() => {}
                     polled => return polled,
                 }
             }
         })?;
-        self.ended(outcome)
+        self.ended(polled)
     }
 
     /// Returns whether the run can continue at once.

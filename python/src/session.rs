@@ -1,7 +1,7 @@
 //! Sessions: programs that run one after another and share definitions.
 
 use crate::calls::ToolCall;
-use crate::closing::detached;
+use crate::closing::{self, detached};
 use crate::engine::Place;
 use crate::errors::of_problem;
 use crate::interrupt::{Interrupt, Serving, id_of};
@@ -9,8 +9,10 @@ use crate::outcome::Outcome;
 use ptc_lisp::{Cancel, Input, Problem};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 enum Turns {
     InProcess(Box<ptc_lisp::Session>),
@@ -22,9 +24,18 @@ enum Turns {
 #[pyclass(frozen, module = "ptc_lisp._engine")]
 pub(crate) struct CoreSession {
     turns: Mutex<Turns>,
-    /// The thread that runs a turn.
-    runner: Mutex<Option<ThreadId>>,
+    queue: Mutex<Queue>,
+    /// The handle of the turn that is running.
     cancel: Cancel,
+}
+
+/// The turns that have not ended.
+#[derive(Default)]
+struct Queue {
+    next: u64,
+    /// Whether each was cancelled before it began.
+    waiting: BTreeMap<u64, bool>,
+    running: Option<(u64, ThreadId)>,
 }
 
 /// The exception of an operation that is not a turn.
@@ -48,37 +59,66 @@ impl CoreSession {
                 Turns::Process(Box::new(session))
             }
         };
-        Ok(CoreSession { turns: Mutex::new(turns), runner: Mutex::default(), cancel })
+        Ok(CoreSession { turns: Mutex::new(turns), queue: Mutex::default(), cancel })
     }
 
-    /// Waits until the session is free. A tool of the running turn would wait for itself.
+    /// Waits until the session is free, or a signal raises. A tool of the running turn would wait for itself.
     fn turns(&self) -> PyResult<MutexGuard<'_, Turns>> {
-        let runner = *self.runner();
+        const LONGEST: Duration = Duration::from_millis(10);
+        let runner = self.queue().running.map(|(_, thread)| thread);
         // Calls of workers are served on other threads.
         if runner.is_some() && (runner == Some(std::thread::current().id()) || Serving::is_of(&self.cancel)) {
             return Err(PyRuntimeError::new_err(
                 "the session is running a turn; a tool cannot use its own session, open another with engine.session()",
             ));
         }
-        Ok(self.turns.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut wait = Duration::from_micros(100);
+        loop {
+            match self.turns.try_lock() {
+                Ok(turns) => return Ok(turns),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            std::thread::sleep(wait);
+            wait = (2 * wait).min(LONGEST);
+            closing::attached(|py| py.check_signals()).unwrap_or_else(|| Err(shutting_down()))?;
+        }
     }
 
-    fn runner(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.runner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a turn on this thread.
-    fn turn(&self, source: &str) -> PyResult<ptc_lisp::Outcome> {
-        let mut turns = self.turns()?;
-        *self.runner() = Some(std::thread::current().id());
-        let outcome = match &mut *turns {
-            Turns::InProcess(session) => session.eval(source),
-            #[cfg(target_os = "linux")]
-            Turns::Process(session) => session.eval(source),
-        };
-        *self.runner() = None;
-        Ok(outcome)
+    /// Runs a turn on this thread. Returns what may have ended it, too.
+    fn turn(&self, source: &str, number: u64) -> PyResult<(ptc_lisp::Outcome, Arc<Interrupt>)> {
+        let turns = self.turns();
+        let is_cancelled = self.queue().waiting.remove(&number).unwrap_or(false);
+        let mut turns = turns?;
+        {
+            let mut queue = self.queue();
+            queue.running = Some((number, std::thread::current().id()));
+            // An earlier turn may have been cancelled.
+            self.cancel.reset();
+            if is_cancelled {
+                self.cancel.cancel();
+            }
+        }
+        let interrupt = closing::attached(|_| Interrupt::new(self.cancel.clone()));
+        let ended = interrupt.map(|interrupt| {
+            let outcome = interrupt.during(|| match &mut *turns {
+                Turns::InProcess(session) => session.eval(source),
+                #[cfg(target_os = "linux")]
+                Turns::Process(session) => session.eval(source),
+            });
+            (outcome, interrupt)
+        });
+        self.queue().running = None;
+        ended.ok_or_else(shutting_down)
     }
+}
+
+fn shutting_down() -> PyErr {
+    PyRuntimeError::new_err("Python is shutting down")
 }
 
 /// Calls the same method of both kinds of sessions.
@@ -94,18 +134,21 @@ macro_rules! both {
 
 #[pymethods]
 impl CoreSession {
-    /// Forgets that an earlier turn was cancelled.
-    fn reset(&self) {
-        self.cancel.reset();
+    /// Returns the number of a turn, with which it can be cancelled before it begins.
+    fn begin(&self) -> u64 {
+        let mut queue = self.queue();
+        queue.next += 1;
+        let number = queue.next;
+        queue.waiting.insert(number, false);
+        number
     }
 
-    /// Runs one more program, unless the session was cancelled since the last reset.
-    fn run(&self, py: Python<'_>, source: &str) -> PyResult<Outcome> {
-        let interrupt = Interrupt::new(self.cancel.clone());
-        let outcome = detached(py, || interrupt.during(|| self.turn(source)))?;
+    /// Runs one more program, when the turns before it have ended.
+    fn run(&self, py: Python<'_>, source: &str, turn: u64) -> PyResult<Outcome> {
+        let (outcome, interrupt) = detached(py, || self.turn(source, turn))??;
         match interrupt.take() {
             Some(error) => Err(error),
-            None => Ok(Outcome::new(outcome?, source.into())),
+            None => Ok(Outcome::new(outcome, source.into())),
         }
     }
 
@@ -136,7 +179,7 @@ impl CoreSession {
             #[cfg(target_os = "linux")]
             Turns::Process(session) => session.cancel_handle().clone(),
         };
-        Ok(CoreSession { turns: Mutex::new(turns), runner: Mutex::default(), cancel })
+        Ok(CoreSession { turns: Mutex::new(turns), queue: Mutex::default(), cancel })
     }
 
     #[getter]
@@ -152,11 +195,17 @@ impl CoreSession {
 
     /// Returns whether a call is of the turn that is running.
     fn has_call(&self, call: &Bound<'_, ToolCall>) -> bool {
-        self.runner().is_some() && id_of(call.get().0.cancel_handle()) == id_of(&self.cancel)
+        self.queue().running.is_some() && id_of(call.get().0.cancel_handle()) == id_of(&self.cancel)
     }
 
-    /// Ends the turn that is running.
-    fn cancel(&self) {
-        self.cancel.cancel();
+    /// Ends the turn that is running, or the one with a number, whether it is running or waits.
+    #[pyo3(signature = (turn=None))]
+    fn cancel(&self, turn: Option<u64>) {
+        let mut queue = self.queue();
+        if queue.running.is_some_and(|(running, _)| turn.is_none_or(|turn| turn == running)) {
+            self.cancel.cancel();
+        } else if let Some(is_cancelled) = turn.and_then(|turn| queue.waiting.get_mut(&turn)) {
+            *is_cancelled = true;
+        }
     }
 }

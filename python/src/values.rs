@@ -186,7 +186,8 @@ fn begin<'py>(
         return enter(Part::BeginList, list.clone(), writer, open);
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
-        return enter(Part::BeginList, tuple.to_list(), writer, open);
+        // The items themselves: the `__iter__` of a subclass may raise.
+        return enter(Part::BeginList, tuple.get_slice(0, tuple.len()).to_list(), writer, open);
     }
     begin_other(object, form, writer, open)
 }
@@ -248,8 +249,12 @@ fn begin_other<'py>(
         return Err(Refused::Kind("cannot be passed to a program; decode it to a str, or send base64 text"));
     }
     if let Ok(mapping) = object.cast::<PyMapping>() {
+        let (keys, values) = (mapping.keys()?, mapping.values()?);
+        if keys.len() != values.len() {
+            return Err(Refused::Kind("has not as many values as keys"));
+        }
         writer.write(&Part::BeginMap)?;
-        open.push(Open::Entries(mapping.keys()?, mapping.values()?, 0));
+        open.push(Open::Entries(keys, values, 0));
         return Ok(());
     }
     if form == Form::Json

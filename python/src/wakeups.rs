@@ -96,13 +96,22 @@ impl Signal {
                 state.is_woken = false;
             }
         }
-        let done = work();
-        locked(&self.state).is_quiet = false;
-        done
+        // Also if the work panics: no wake-up may be lost.
+        let _quiet = Quiet(&self.state);
+        work()
     }
 
     pub(crate) fn is_woken(&self) -> bool {
         locked(&self.state).is_woken
+    }
+}
+
+/// Ends the quiet time of a signal.
+struct Quiet<'s>(&'s Mutex<State>);
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        locked(self.0).is_quiet = false;
     }
 }
 

@@ -611,8 +611,8 @@ impl<'a> Input<'a> {
         self
     }
 
-    /// Calls a closure about every 50 ms while the program computes or its workers run, on the thread that waits for
-    /// the run, such as that of [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run.
+    /// Calls a closure about every 50 ms while the program computes, its workers run or it waits for a detached tool, on the
+    /// thread that waits for the run, such as that of [`Engine::run`](crate::Engine::run). Use it to look at signals and to cancel the run.
     /// Runs that are futures do not call it. With process isolation it is called during the whole run.
     ///
     /// ```

@@ -14,7 +14,10 @@ pub(crate) fn to_end(run: &mut Run, threads: &ToolThreads, executor: impl Fn() -
     const STEP: Duration = Duration::from_millis(2);
     loop {
         match run.advance() {
-            RunEvent::Call(tool, call) => run.reply(tool.call(call, threads)),
+            RunEvent::Call(tool, call) => {
+                let reply = tool.call(call, threads, &|| run.beat());
+                run.reply(reply);
+            }
             RunEvent::Printed(_) | RunEvent::Turn => {}
             RunEvent::Beat => run.beat(),
             RunEvent::Workers => {

@@ -35,9 +35,9 @@ impl Executor {
     pub(super) fn call(&self, tool: Arc<Tool>, call: Box<ToolCall>, task: Task) -> Option<Task> {
         match self {
             Executor::Pool(on) if tool.may_block() && on.tools.max() > 0 => on.call(tool, call, task),
-            Executor::Pool(on) => Some(task.with(tool.call(call, &on.tools))),
+            Executor::Pool(on) => Some(task.with(tool.call(call, &on.tools, &|| {}))),
             Executor::Local(inline) => match &inline.tools {
-                Some(tools) => Some(task.with(tool.call(call, tools))),
+                Some(tools) => Some(task.with(tool.call(call, tools, &|| {}))),
                 None => {
                     inline.park(tool, *call, task);
                     None

@@ -120,6 +120,8 @@ pub struct HostCall {
     pending: PendingCall,
     since: Instant,
     threads: ToolThreads,
+    /// Called while the thread of the run waits for a detached tool.
+    heartbeat: Option<Heartbeat>,
 }
 
 impl std::fmt::Debug for HostCall {
@@ -132,8 +134,8 @@ impl HostCall {
     /// Makes the call on this thread, or on one of the engine's tool threads if the tool is detached. If the time of
     /// the run is over, the call is not made.
     pub fn make(self) -> CallDone {
-        let HostCall { tool, call, number, pending, since, threads } = self;
-        let reply = tool.call(call, &threads);
+        let HostCall { tool, call, number, pending, since, threads, heartbeat } = self;
+        let reply = tool.call(call, &threads, &|| heartbeat.iter().for_each(Heartbeat::beat));
         CallDone { unfit: unfit(&tool, &reply), reply, number, pending, spent: since.elapsed() }
     }
 
@@ -615,7 +617,8 @@ impl HostHalf {
                 let time = (self.time.deadline(), self.cancel.clone());
                 let call = self.gate.call(&mut pending, (number, place), &tool, asked, time);
                 let threads = self.threads.clone();
-                CallStarted::Call(HostCall { tool, call, number, pending, since: Instant::now(), threads })
+                let (since, heartbeat) = (Instant::now(), self.heartbeat.clone());
+                CallStarted::Call(HostCall { tool, call, number, pending, since, threads, heartbeat })
             }
         }
     }

@@ -15,6 +15,7 @@ use super::words::cut;
 use crate::terms::budget::PaidCall;
 use crate::terms::cancel::Cancel;
 use crate::terms::place::Place;
+use crate::terms::print_hook::Heartbeat;
 use crate::terms::spans::CallSpan;
 use lisp_core::check::{Shape, ToolShape};
 use lisp_core::{Error, Reason};
@@ -544,10 +545,11 @@ impl Tool {
         matches!(self.body, Body::Function(_)) || !self.delay.is_zero() || self.turns.is_some()
     }
 
-    /// Calls the tool on this thread, or on one of `threads` if it is detached.
-    pub(crate) fn call(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
+    /// Calls the tool on this thread, or on one of `threads` if it is detached. `beat` is called from time to time while this
+    /// thread waits for another.
+    pub(crate) fn call(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads, beat: &dyn Fn()) -> Reply {
         if self.treatment.detached && matches!(self.body, Body::Function(_)) {
-            return self.call_detached(call, threads);
+            return self.call_detached(call, threads, beat);
         }
         self.call_here(&call)
     }
@@ -588,7 +590,7 @@ impl Tool {
     }
 
     /// Calls the tool on another thread, and waits at most until the caller's time is over.
-    fn call_detached(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads) -> Reply {
+    fn call_detached(self: &Arc<Self>, call: Box<ToolCall>, threads: &ToolThreads, beat: &dyn Fn()) -> Reply {
         /// How often cancellation is checked.
         const STEP: Duration = Duration::from_millis(5);
         if threads.max() == 0 {
@@ -602,6 +604,7 @@ impl Tool {
         };
         let Ok(ticket) = threads.submit(Box::new(job)) else { return Reply::no_thread() };
         let not_made = || Reply::NotMade { tool_threads: ticket.waits.then(|| threads.max()) };
+        let mut beat_at = Instant::now();
         loop {
             let left = deadline.map_or(STEP, |deadline| deadline.saturating_duration_since(Instant::now()));
             match replies.recv_timeout(left.min(STEP)) {
@@ -610,6 +613,10 @@ impl Tool {
                 Err(RecvTimeoutError::Disconnected) => return Reply::Error(ToolError::new("its thread ended")),
                 Err(RecvTimeoutError::Timeout) if caller.is_over() => {
                     return if threads.withdraw(ticket) { not_made() } else { Reply::Late };
+                }
+                Err(RecvTimeoutError::Timeout) if beat_at.elapsed() >= Heartbeat::EVERY => {
+                    beat();
+                    beat_at = Instant::now();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
