@@ -348,3 +348,16 @@ async def hang_forever() -> int:
     began.append(True)
     await asyncio.get_running_loop().create_future()
     return 1
+
+
+def test_a_closed_run_is_not_polled_for_ever():
+    engine = Engine(limits=Limits(timeout=60, loop_iterations=0, fuel=0))
+    run = engine._core.begin("(loop [i 0] (recur (inc i)))", {}, Wakeups(), 1)
+    while not run.is_woken:
+        assert run.poll() is None
+    # As if the task was cancelled between two polls of its thread.
+    run.close()
+    thread = threading.Thread(target=run.poll_long, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()

@@ -1,11 +1,14 @@
 """Sessions."""
 
 import asyncio
+import subprocess
+import sys
 import threading
+from typing import Any
 
 import pytest
 
-from ptc_lisp import Engine, Limits, tool
+from ptc_lisp import Engine, Limits, Session, tool
 
 
 def test_definitions_stay():
@@ -108,3 +111,113 @@ def test_other_threads_wait_for_the_turn():
     turn.join()
     other.join()
     assert seen == [True]
+
+
+class Gate:
+    """A tool that says when it was called, and waits until it may return."""
+
+    def __init__(self) -> None:
+        self.entered, self.open = threading.Event(), threading.Event()
+        self.calls = 0
+        self.raises: BaseException | None = None
+
+    def __call__(self) -> int:
+        self.calls += 1
+        self.entered.set()
+        assert self.open.wait(20)
+        if self.raises is not None:
+            raise self.raises
+        return self.calls
+
+
+def _gated() -> tuple[Gate, Session]:
+    gate = Gate()
+
+    @tool(name="gate", effect="write")
+    def gated() -> int:
+        "Waits."
+        return gate()
+
+    return gate, Engine(tools=[gated], limits=Limits(timeout=20)).session()
+
+
+def test_what_ends_a_turn_is_raised_by_that_turn():
+    gate, session = _gated()
+    gate.raises = SystemExit("from the first turn")
+    ended: dict[str, Any] = {}
+
+    def turn(name: str, program: str) -> None:
+        try:
+            ended[name] = session.run(program).value
+        except BaseException as error:
+            ended[name] = error
+
+    first = threading.Thread(target=turn, args=("first", "(tool/gate)"))
+    first.start()
+    assert gate.entered.wait(20)
+    second = threading.Thread(target=turn, args=("second", "(+ 1 1)"))
+    second.start()
+    # It has its number, or is about to take it.
+    second.join(0.05)
+    gate.open.set()
+    first.join(20)
+    second.join(20)
+    assert isinstance(ended["first"], SystemExit), ended
+    assert ended["second"] == 2
+
+
+def test_a_waiting_turn_takes_back_no_cancellation():
+    gate, session = _gated()
+
+    async def turns() -> tuple[Any, ...]:
+        first = asyncio.create_task(session.run_async("(tool/gate) (tool/gate) (def x 1)"))
+        await asyncio.to_thread(gate.entered.wait, 20)
+        first.cancel()
+        second = asyncio.create_task(session.run_async("(+ 1 1)"))
+        third = asyncio.create_task(session.run_async("(def y 1)"))
+        await asyncio.sleep(0)
+        third.cancel()
+        await asyncio.sleep(0.05)
+        gate.open.set()
+        return tuple(await asyncio.gather(first, second, third, return_exceptions=True))
+
+    first, second, third = asyncio.run(turns())
+    assert isinstance(first, asyncio.CancelledError) and isinstance(third, asyncio.CancelledError)
+    assert second.value == 2
+    # The first turn ended at its first call, and the third before it began.
+    assert gate.calls == 1 and session.names == []
+
+
+def test_a_signal_ends_the_wait_for_another_turn():
+    script = """
+import os, signal, threading, time
+from ptc_lisp import Engine, Limits, tool
+entered, release = threading.Event(), threading.Event()
+@tool
+def gate() -> int:
+    "Waits."
+    entered.set()
+    release.wait(20)
+    return 1
+session = Engine(tools=[gate], limits=Limits(timeout=20)).session()
+other = threading.Thread(target=session.run, args=("(tool/gate)",))
+other.start()
+assert entered.wait(20)
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for wait in (lambda: session.run("(+ 1 1)"), session.save):
+    try:
+        wait()
+    except KeyboardInterrupt:
+        print("interrupted", not release.is_set())
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        print("not interrupted")
+try:
+    time.sleep(5)
+except KeyboardInterrupt:
+    release.set()
+other.join()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[:2] == ["interrupted True", "interrupted True"], done

@@ -178,3 +178,41 @@ def test_methods_of_a_subclass_do_not_convert_it():
 
     for given, there in [(Day(2024, 1, 2), "2024-01-02"), (Moment(2024, 1, 2), "2024-01-02T00:00:00"), (Span(1), 86_400.0)]:
         assert Engine(tools=[tool(name="it")(lambda: [given])]).run("(tool/it {})").value == [there]
+
+
+def test_tuples_are_their_items():
+    class Perverse(tuple):
+        def __iter__(self):
+            raise RuntimeError("no items")
+
+    assert Engine().run("(count data/x)", data={"x": Perverse([1, 2])}).value == 2
+
+    async def pair() -> Any:
+        return Perverse([1, 2])
+
+    engine = Engine(tools=[Tool.from_function(pair, name="pair")], limits=Limits(timeout=20))
+    assert asyncio.run(engine.run_async("(tool/pair)")).value == [1, 2]
+
+
+def test_a_mapping_has_as_many_values_as_keys():
+    class Uneven(Mapping):
+        def __getitem__(self, key):
+            return 1
+
+        def __iter__(self):
+            return iter("abc")
+
+        def __len__(self):
+            return 3
+
+        def values(self):
+            return [1]
+
+    with pytest.raises(TypeError, match="as many values as keys"):
+        Engine().run("1", data={"x": Uneven()})
+
+
+@pytest.mark.parametrize(("code", "raised"), [(True, TypeError), (10**30, ValueError), (1.5, TypeError)])
+def test_a_code_of_a_tool_error_reaches_the_program_whole(code, raised):
+    with pytest.raises(raised):
+        ToolError("no", code=code)
