@@ -92,7 +92,7 @@ class Error:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Warning:
     """A probable mistake in a program."""
 
@@ -108,6 +108,9 @@ class Warning:
     @classmethod
     def _of(cls, warning: Json) -> Warning:
         return cls(warning["kind"], _said(warning["message"]), warning.get("repair"), _position(warning))
+
+    def __repr__(self) -> str:
+        return f"<Warning {self.kind}: {self.message}{'; ' + self.repair if self.repair else ''}>"
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ class LedgerEntry:
     error: str | None
     """The error message, if the call failed."""
     duration_us: int
-    """The duration of the call, in microseconds."""
+    """The duration of the call in the service, in microseconds. Of a tool of a client it is not the time that the tool took:
+    the run does not wait for it, and is continued with the reply."""
     worker: tuple[int, ...]
     """The path of worker indexes to the caller; empty for the main program."""
 
@@ -182,7 +186,7 @@ class Usage:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """The outcome of a run, with the attributes of `ptc_lisp.Outcome` as far as JSON gives them."""
 
@@ -260,6 +264,11 @@ class Outcome:
         if self.ok:
             return self
         raise RunError(self)
+
+    def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<Outcome {self.error.reason}: {self.error.message[:120]}>"
+        return f"<Outcome ok: {(self.text or '')[:120]}>"
 
 
 @dataclass(frozen=True)
