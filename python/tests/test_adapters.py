@@ -319,17 +319,23 @@ def test_langchain_interrupts_inside_a_program_are_errors():
 
     program = "(try (tool/pay {:amount 5}) (catch Exception e [(:code e) (:message e)]))"
     call = {"name": "run_program", "args": {"program": program}, "id": "1", "type": "tool_call"}
+    # Workers of a program that blocks are threads without the context of the graph.
+    program = f"(first (pmap (fn [_] {program}) [1]))"
+    call_of_worker = {"name": "run_program", "args": {"program": program}, "id": "2", "type": "tool_call"}
 
     def agent():
-        model = Scripted(messages=iter([AIMessage(content="", tool_calls=[call]), AIMessage(content="done")]))
-        return agents.create_agent(model, tools=[program_tool([pay])], checkpointer=InMemorySaver())
+        messages = [AIMessage(content="", tool_calls=[call, call_of_worker]), AIMessage(content="done")]
+        tools = [program_tool([pay])]
+        return agents.create_agent(Scripted(messages=iter(messages)), tools=tools, checkpointer=InMemorySaver())
 
     asked, config = {"messages": [{"role": "user", "content": "pay"}]}, {"configurable": {"thread_id": "1"}}
     for result in (agent().invoke(asked, config), asyncio.run(agent().ainvoke(asked, config))):
         assert "__interrupt__" not in result
-        code, message = json.loads(result["messages"][2].content)
-        assert code == "APPROVAL_REQUIRED" and "tool/pay waits for an approval or an input of LangGraph" in message
-        assert "give the tool to the agent itself" in message and result["messages"][3].content == "done"
+        for of_tool in result["messages"][2:4]:
+            code, message = json.loads(of_tool.content)
+            assert code == "APPROVAL_REQUIRED" and "tool/pay waits for an approval or an input of LangGraph" in message
+            assert "give the tool to the agent itself" in message
+        assert result["messages"][4].content == "done"
     assert paid == []
 
 

@@ -20,12 +20,12 @@ from .. import Engine, Tool
 from ._answers import CODE, answer, cannot_wait
 
 try:
-    from langgraph.errors import GraphInterrupt
-
-    _INTERRUPTS: tuple[type[Exception], ...] = (GraphInterrupt,)
+    from langgraph.types import interrupt
 except ImportError:
     # LangChain without LangGraph has no interrupts.
-    _INTERRUPTS = ()
+    _INTERRUPT = None
+else:
+    _INTERRUPT = interrupt.__code__
 
 _INSTEAD = "give the tool to the agent itself, beside programs, or use a policy of the engine"
 
@@ -40,7 +40,7 @@ def _tool(tool: BaseTool) -> Tool:
         try:
             return await tool.ainvoke(arguments)
         except Exception as error:
-            if _INTERRUPTS and isinstance(error, _INTERRUPTS):
+            if _is_of_interrupt(error):
                 raise cannot_wait(f"tool/{tool.name}", "LangGraph", _INSTEAD) from None
             raise
 
@@ -48,6 +48,14 @@ def _tool(tool: BaseTool) -> Tool:
     # An argument that the tool does not have is an error, so that the model learns of it.
     schema = {"additionalProperties": False, **parameters}
     return Tool(tool.name, function=call, description=tool.description, input_schema=schema)
+
+
+def _is_of_interrupt(error: Exception) -> bool:
+    """Returns whether `interrupt()` raised: `GraphInterrupt`, or what it raises in threads that have no graph."""
+    at = error.__traceback__
+    while at is not None and (_INTERRUPT is None or at.tb_frame.f_code is not _INTERRUPT):
+        at = at.tb_next
+    return at is not None
 
 
 def program_tool(
