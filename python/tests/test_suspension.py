@@ -388,7 +388,7 @@ def interrupted(effect, how):
     """Returns an engine whose tool is interrupted at its first call, and what it did."""
     paid = []
 
-    @tool(effect=effect)
+    @tool(effect="read" if effect == "read" else "write", idempotent=effect == "idempotent")
     async def pay(amount: int) -> int:
         paid.append(amount)
         if len(paid) > 1:
@@ -402,7 +402,7 @@ def interrupted(effect, how):
 
 
 @pytest.mark.parametrize("how", ["deadline", "exit"])
-@pytest.mark.parametrize("effect", ["read", "write"])
+@pytest.mark.parametrize("effect", ["read", "write", "idempotent"])
 def test_a_call_that_was_interrupted_is_not_made_again(effect, how):
     (engine, paid), lines = interrupted(effect, how), []
     if how == "exit":
