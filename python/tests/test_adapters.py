@@ -393,3 +393,41 @@ def test_dspy():
     outputs = [step["output"] for step in result.trajectory]
     assert "expects numbers" in outputs[0] and outputs[1] == "5"
     assert "The code is not Python" in str(seen[0])
+
+
+def test_langchain_approvals_of_tools_beside_programs():
+    pytest.importorskip("langgraph")
+    agents = pytest.importorskip("langchain.agents")
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import tool as langchain_tool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from ptc_lisp.adapters.langchain import program_tool
+
+    paid = []
+
+    @langchain_tool
+    def pay(amount: int) -> int:
+        "Pays."
+        paid.append(amount)
+        return amount
+
+    class Scripted(GenericFakeChatModel):
+        def bind_tools(self, tools, **_):
+            return self
+
+    def is_interrupted(name, arguments, names, tools):
+        call = {"name": name, "args": arguments, "id": "1", "type": "tool_call"}
+        model = Scripted(messages=iter([AIMessage(content="", tool_calls=[call]), AIMessage(content="done")]))
+        middleware = [HumanInTheLoopMiddleware(interrupt_on=dict.fromkeys(names, True))]
+        agent = agents.create_agent(model, tools=tools, checkpointer=InMemorySaver(), middleware=middleware)
+        asked = {"messages": [{"role": "user", "content": "pay"}]}
+        return "__interrupt__" in agent.invoke(asked, {"configurable": {"thread_id": "1"}})
+
+    program = {"program": "(tool/pay {:amount 1})"}
+    assert is_interrupted("pay", {"amount": 1}, ["pay"], [program_tool(), pay]) and paid == []
+    assert is_interrupted("run_program", program, ["run_program"], [program_tool([pay])]) and paid == []
+    # As docs/python.md says: the middleware sees the calls of the model only.
+    assert not is_interrupted("run_program", program, ["pay"], [program_tool([pay])]) and paid == [1]
