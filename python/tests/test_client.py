@@ -9,6 +9,7 @@ import gzip
 import json
 import pathlib
 import pickle
+import re
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ import httpx
 import pytest
 from service import Proxy, Service, sha256
 
-from ptc_lisp import Limits, RunError, Tool, ToolCall, ToolError, tool
+from ptc_lisp import Engine, Limits, RunError, Tool, ToolCall, ToolError, tool
 from ptc_lisp.client import (
     AsyncClient,
     Busy,
@@ -467,6 +468,16 @@ def test_outcomes_and_warnings_are_shown_in_short(service: Service, connect: Cal
     assert repr(client.run("(+ 1 nil)")).startswith("<Outcome type_error: ") and len(repr(client.run("(+ 1 nil)"))) < 200
     [warning] = client.run("(sum (map :totl data/rows))", data={"rows": [{"total": 1}]}).warnings
     assert repr(warning) == "<Warning unknown_key: no map here has the key :totl; they have :total; write :total>"
+
+
+def test_a_report_is_that_of_an_engine(service: Service, connect: Callable[..., Any]) -> None:
+    client, data = connect(service.url), {"rows": [{"total": 1}]}
+    for program in ("(println :seen) (sum (map :totl data/rows))", "(println 1) (+ 1 nil)", "(+ 1", "nil"):
+        assert client.run(program, data=data).report() == Engine().run(program, data=data).report()
+    assert "(fail 5)" in client.run("(fail 5)").report()
+    many = '(dotimes [_ 600000] (println "x"))'
+    printed = client.run(many).report().splitlines()
+    assert re.fullmatch(r"\[\d+ more lines were printed and not kept\]", printed[-2]) and printed[-1] == "nil"
 
 
 def test_tools_of_a_client_are_not_those_of_sessions(service: Service, connect: Callable[..., Any]) -> None:

@@ -198,6 +198,21 @@ def test_several_approvals_go_on_with_what_the_last_returned():
     assert run.approve(run.calls[0]).value == 250
 
 
+def test_a_rejection_in_a_pmap_waits_for_the_workers_before():
+    called = []
+    engine = refunds(called)
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    assert run.reject(run.calls[0], "no").error.reason == "tool_denied" and called == []
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    run = run.reject(run.calls[1], "no")
+    assert isinstance(run, Suspended) and [call.arguments["amount"] for call in run.calls] == [101, 103]
+    assert run.approve(run.calls[0]).error.reason == "tool_denied" and called == [101]
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    run = run.reject(run.calls[1], "second")
+    outcome = run.reject(run.calls[0], "first")
+    assert "first" in outcome.error.message and called == [101]
+
+
 def test_approvals_in_async_code():
     @tool(effect="write")
     async def pay(amount: float) -> float:

@@ -255,6 +255,20 @@ class Outcome:
         cut = self.truncated.get("prints") or {}
         return cast(int, cut.get("lines_total", 0) - cut.get("lines_shown", 0))
 
+    def report(self) -> str:
+        """Returns what happened as text for the model that wrote the program: the printed lines, the value or the error, and
+        the warnings with their repairs."""
+        lines = list(self.prints)
+        if self.prints_dropped:
+            lines.append(f"[{self.prints_dropped} more lines were printed and not kept]")
+        lines.append(self.error.report() if self.error is not None else self.text or "nil")
+        if self.error is None and "text" in self.truncated:
+            lines.append("[cut: return a part of the value]")
+        for warning in self.warnings:
+            at = f"line {warning.position.line}, column {warning.position.column}: " if warning.position else ""
+            lines.append(f"warning: {at}{warning.message}{': ' + warning.repair if warning.repair else ''}")
+        return "\n".join(lines) + "\n"
+
     def to_json(self) -> str:
         """Returns the answer of the service as JSON text."""
         return json.dumps(self.answer, ensure_ascii=False)
