@@ -39,10 +39,9 @@ async def main() -> None:
     print(outcome.value, "after", len(outcome.ledger), "calls")
 
     mistaken = await engine.run_async("(sum (map :quantitty data/basket))", data={"basket": basket})
-    print(mistaken.value, *(f"{warning.message}; {warning.repair}" for warning in mistaken.warnings))
+    print(mistaken.ok, mistaken.report())  # a value, and a warning: the key is misspelt
     failed = await engine.run_async("(let [total nil] (+ total 1))")
-    if failed.error is not None:
-        print(failed.error.report())
+    print(failed.ok, failed.report())
 
     run = await engine.start_async(f"(tool/order {{:total {TOTAL}}})", data={"basket": basket})
     while isinstance(run, Suspended):

@@ -294,7 +294,7 @@ class Record:
         """The source of the program."""
     @property
     def answer(self) -> str | None:
-        """The outcome of the run as JSON text, if it has ended."""
+        """The outcome of the run as JSON text, if it has ended: `json.loads(record.answer)`. It is not an `Outcome`."""
     @property
     def calls(self) -> list[OpenCall]:
         """The calls that have not ended."""

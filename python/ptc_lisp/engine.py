@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn
 
 from . import _ptcl
-from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, Outcome, Record, close, forked
+from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, OpenCall, Outcome, Record, close, forked
 from ._loop import drive, served_calls
 from .limits import Limits, _named
 from .policy import Decision, checked
@@ -62,8 +62,8 @@ class Engine:
         - `tools` may be called by programs; a function becomes a tool as with the decorator `tool`.
         - `limits` apply to every run. `ceiling` is the most that a run may ask for; the default is `limits`.
         - `policy` is called before each tool call and returns `allow()`, `deny(reason)` or `ask(question)`.
-        - `check`: what to do with mistakes that are found before a run: nothing, warnings of the outcome, or no run if a
-          tool call would fail.
+        - `check`: what to do with mistakes that are found before a run. `"off"` looks for none, `"warn"` (the default) puts
+          them into `Outcome.warnings`, and `"refuse"` does not begin a run whose tool calls would fail.
         - `json_keys`: whether the keys of dicts are strings or keywords in programs. With strings, a program can still
           read them by keyword.
         - `isolation="process"` runs each program in a locked-down process of its own (Linux). `template` is the program
@@ -139,7 +139,7 @@ class Engine:
           is given; begin with `"{}"`. `setup` are programs to run first, for their definitions.
         - `on_print` is called with each printed line.
         - `traceparent` is passed to tools. `now_ms` fixes the clock of the program.
-        - `check` can weaken the check of the engine.
+        - `check`, `"off"`, `"warn"` or `"refuse"`, can weaken the check of the engine.
         - `domain`, with `isolation="process"`: runs of one domain share processes, because they trust each other, such as
           those of one tenant. That is several times faster than a process for each run.
 
@@ -205,7 +205,8 @@ class Engine:
         for. Tools with a function are called as in `run`, one after another.
 
         The run is recorded. `recorder` stores each line of the record before the call that the line announces is made, so
-        that a process that dies loses nothing: see `Engine.resume`. The other options are those of `run`.
+        that a process that dies loses nothing: see `Engine.resume`. It also gets each answer to a `Suspended` before the run
+        continues. A line ends with its line break: write it as it is. The other options are those of `run`.
         """
         options = self._limited(_options(locals()))
         self._must_not_block("start()", "engine.start_async(...)")
@@ -223,10 +224,12 @@ class Engine:
         """Continues a recorded run, in any process whose engine has the same tools.
 
         What the record has is repeated without calling a tool. `data_sets` of the run are given again. A call whose result
-        is unknown, because its process died, is repeated if its tool is `effect="read"`; otherwise the run ends with
-        `unknown_call` unless the record says what happened (`Record.reply`, `Record.fail`, `Record.not_made`).
+        is unknown, because its process died or the run ended during the call, is repeated if its tool is `effect="read"`;
+        otherwise the run ends with `unknown_call` unless the record says what happened (`Record.reply`, `Record.fail`,
+        `Record.not_made`). `recorder` adds to the stored record what happens from here on.
 
-        Raises `ValueError` if the record is not valid, or does not fit this engine.
+        Raises `ValueError` if the record is not valid, or does not fit this engine; if its run has ended and it lacks a reply
+        or decision, which would be asked for again; and, with a `recorder`, if it ends in the middle of a line.
         """
         given = {"data_sets": data_sets, "recorder": recorder, "limits": limits, "on_print": on_print}
         self._must_not_block("resume()", "engine.resume_async(...)")
@@ -251,19 +254,24 @@ class Engine:
     def _resume(self, record: Record | bytes | str, options: dict[str, Any]) -> Suspended | Outcome:
         recorder = options.pop("recorder", None)
         if not isinstance(record, Record):
-            if recorder is not None and record[-1:] not in ("\n", b"\n"):
+            if recorder is not None and _is_torn(record):
                 raise ValueError(
                     "the record ends in the middle of a line, and the recorder would add to that line; first replace what"
                     " is stored by bytes(Record(stored))"
                 )
             record = Record(record)
-        if record.answer is not None and record.calls:
+        lacking = [call.name for call in record.calls if not call.is_unknown and self._waits_outside(call)]
+        if record.answer is not None and lacking:
             raise ValueError(
-                "the run has ended, and its record lacks the replies or decisions that ended it: resuming would ask for"
-                " them again; record.answer has the outcome"
+                "the run has ended, and its record lacks the reply or decision for call"
+                f" {', '.join(lacking)}: resuming would ask for it again; record.answer has the outcome"
             )
         given = {"data_sets": options.get("data_sets"), "recorder": recorder}
         return self._progressed(self._core.resume(record, options, recorder), given)
+
+    def _waits_outside(self, call: OpenCall) -> bool:
+        tool = self._tools.get(call.tool)
+        return call.question is not None or (tool is not None and tool.function is None)
 
     def _progressed(self, progressed: Outcome | Record, given: dict[str, Any]) -> Suspended | Outcome:
         return Suspended(self, progressed, given) if isinstance(progressed, Record) else progressed
@@ -544,6 +552,11 @@ def _on_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def _is_torn(record: bytes | str) -> bool:
+    """Returns whether a record that is not empty ends in the middle of a line."""
+    return bool(record) and not (record.endswith("\n") if isinstance(record, str) else bytes(record).endswith(b"\n"))
 
 
 def _template(template: str | os.PathLike[str] | None) -> str | None:

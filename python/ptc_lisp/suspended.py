@@ -16,8 +16,9 @@ class Suspended:
 
     It holds no thread, process or time: only its `record`. Answer one of its `calls` with `reply`, `fail`, `approve` or
     `reject`; each continues the run, and returns the outcome or the run suspended again. Go on with what it returns: an
-    object continues its run once. To continue elsewhere or later, store `bytes(suspended.record)` and pass it to
-    `Engine.resume`. Each continuation has the whole timeout.
+    object continues its run once. The recorder of the run stores the answer first; if it raises, nothing is answered. To
+    continue elsewhere or later, store `bytes(suspended.record)` and pass it to `Engine.resume`. Each continuation has the
+    whole timeout.
 
     In async code use `reply_async`, `fail_async`, `approve_async` and `reject_async`.
     """
@@ -27,6 +28,7 @@ class Suspended:
         self._engine = engine
         self._given = given
         self._is_continued = False
+        self._recorded = len(bytes(record))
         self.record = record
         """What is known of the run, for `Engine.resume`."""
 
@@ -42,7 +44,8 @@ class Suspended:
         return self.record.run_id
 
     def reply(self, call: OpenCall | str, result: Any) -> Suspended | Outcome:
-        """Replies to a call with a result, and continues the run. Raises `ValueError` if the call is not open."""
+        """Replies to a call with a result, and continues the run. Raises `ValueError` if the call is not open, or is one of
+        another run."""
         return self._continue(lambda: self.record.reply(_known(call), result))
 
     def fail(self, call: OpenCall | str, message: str, *, code: str | None = None) -> Suspended | Outcome:
@@ -92,8 +95,10 @@ class Suspended:
         answer()
         recorder = self._given.get("recorder")
         if recorder is not None:
+            # With what the host decided in the record itself. Only line feeds end lines.
+            added = bytes(self.record)[self._recorded :].decode()
             try:
-                for line in bytes(self.record)[len(before) :].decode().split("\n")[:-1]:
+                for line in added.split("\n")[:-1]:
                     recorder(line + "\n")
             except BaseException:
                 self.record = Record(before)

@@ -51,8 +51,9 @@ class Tool:
         - `input_schema` and `output_schema` are JSON Schemas; `signature` is the short form, such as
           `"(sku :string) -> :float"`. Arguments and results are checked against them.
         - `effect` is what a call does to the outside world. A run that is resumed repeats only calls of `"read"` tools.
-        - `idempotent`: a repeated call has no further effect. `cached`: a repeated call with equal arguments in one run
-          returns the first result.
+        - `idempotent`: a repeated call has no further effect. A resumed run does not repeat it for that, only those of
+          `"read"` tools; but an error of a run that ended during the call does not warn of it. `cached`: a repeated call
+          with equal arguments in one run returns the first result.
         - `detached` runs the function in a thread, so that a run ends on time although the function does not return.
         - `tagged` makes failures values of the program: `{:ok result}` or `{:error {...}}`.
         - `max_calls` bounds the calls of a run, and `concurrency` those in progress at once in all runs.

@@ -377,6 +377,7 @@ impl Warning {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Warning {}: {}>", self.0.kind.name(), self.0.message)
+        let repair = self.repair().map(|repair| format!("; {repair}")).unwrap_or_default();
+        format!("<Warning {}: {}{repair}>", self.kind(), self.message())
     }
 }

@@ -9,6 +9,7 @@ import gzip
 import json
 import pathlib
 import pickle
+import re
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ import httpx
 import pytest
 from service import Proxy, Service, sha256
 
-from ptc_lisp import Limits, RunError, Tool, ToolCall, ToolError, tool
+from ptc_lisp import Engine, Limits, RunError, Tool, ToolCall, ToolError, tool
 from ptc_lisp.client import (
     AsyncClient,
     Busy,
@@ -419,6 +420,75 @@ def test_a_service_that_is_not_there(connect: Callable[..., Any]) -> None:
     with pytest.raises(ConnectionLost, match=r"cannot be reached after \d+ attempts.*ptcl serve") as lost:
         client.run("1")
     assert not lost.value.may_have_happened
+
+
+def test_a_service_that_never_was_there_is_given_up_early(connect: Callable[..., Any]) -> None:
+    client = connect("http://127.0.0.1:9", retries=Retries(max_seconds=600))
+    started = time.monotonic()
+    with pytest.raises(ConnectionLost, match=r"cannot be reached after \d+ attempts.*ptcl serve"):
+        client.run("1")
+    assert 1 < time.monotonic() - started < 60
+    with Client("http://127.0.0.1:9", retries=Retries(max_seconds=600)) as blocking:
+        with pytest.raises(ConnectionLost, match="cannot be reached"):
+            next(blocking.events("r1"))
+
+
+def test_only_refused_connections_of_a_service_never_reached_are_given_up_early() -> None:
+    core = _requests.Core("http://127.0.0.1:9", None, (), 1.0, Retries(max_seconds=600))
+    send = _requests.Send("GET", "/v1/runs", "always")
+
+    def lost(cause: BaseException) -> _requests.Lost:
+        error = httpx.ConnectError("All connection attempts failed")
+        error.__cause__ = OSError("All connection attempts failed")
+        error.__cause__.__cause__ = cause
+        return _requests.Lost(error)
+
+    class Several(Exception):
+        exceptions = (ConnectionRefusedError(), ConnectionRefusedError())
+
+    class Mixed(Exception):
+        exceptions = (ConnectionRefusedError(), TimeoutError())
+
+    for refused in (ConnectionRefusedError(), FileNotFoundError(), Several()):
+        assert core._delay(send, lost(refused), 1, 1.0) is not None and core._delay(send, lost(refused), 1, 3.0) is None
+    for other in (TimeoutError(), Mixed()):
+        assert core._delay(send, lost(other), 1, 3.0) is not None
+    # It was there: it may be back.
+    steps = core.exchange(send)
+    next(steps)
+    with pytest.raises(StopIteration):
+        steps.send(_requests.Answer(200, {}, "{}"))
+    assert core._delay(send, lost(ConnectionRefusedError()), 1, 3.0) is not None
+
+
+def test_outcomes_and_warnings_are_shown_in_short(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url)
+    assert repr(client.run("(+ 1 1)")) == "<Outcome ok: 2>"
+    assert repr(client.run("(vec (range 1000))")) == "<Outcome ok: [" + " ".join(map(str, range(1000)))[:119] + ">"
+    assert repr(client.run("(+ 1 nil)")).startswith("<Outcome type_error: ") and len(repr(client.run("(+ 1 nil)"))) < 200
+    [warning] = client.run("(sum (map :totl data/rows))", data={"rows": [{"total": 1}]}).warnings
+    assert repr(warning) == "<Warning unknown_key: no map here has the key :totl; they have :total; write :total>"
+
+
+def test_a_report_is_that_of_an_engine(service: Service, connect: Callable[..., Any]) -> None:
+    client, data = connect(service.url), {"rows": [{"total": 1}]}
+    for program in ("(println :seen) (sum (map :totl data/rows))", "(println 1) (+ 1 nil)", "(+ 1", "nil"):
+        assert client.run(program, data=data).report() == Engine().run(program, data=data).report()
+    assert "(fail 5)" in client.run("(fail 5)").report()
+    many = '(dotimes [_ 600000] (println "x"))'
+    printed = client.run(many).report().splitlines()
+    assert re.fullmatch(r"\[\d+ more lines were printed and not kept\]", printed[-2]) and printed[-1] == "nil"
+
+
+def test_tools_of_a_client_are_not_those_of_sessions(service: Service, connect: Callable[..., Any]) -> None:
+    client = connect(service.url, tools=[price])
+    session = client.session()
+    outcome = client.do(session.run('(tool/price {:sku "KB-01"})'))
+    assert outcome.error.reason == "unknown_tool"
+    assert "tool of the client, and sessions do not have those" in outcome.error.hint
+    assert outcome.error.hint in outcome.error.report() and "this run has no tools" not in outcome.error.report()
+    assert "this run has no tools" in client.do(session.run("(tool/other {})")).error.hint
+    client.do(session.delete())
 
 
 def test_a_service_that_restarts_between_start_and_reply(tmp_path: pathlib.Path, connect: Callable[..., Any]) -> None:

@@ -1,5 +1,6 @@
 """The code of the documentation and the examples runs."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -31,6 +32,17 @@ def test_a_block(code, page, tmp_path):
 
 def run(code, page):
     exec(compile(code, str(page), "exec"), {"__name__": "page"})
+
+
+def test_blocks_are_typed(tmp_path):
+    pytest.importorskip("mypy")
+    for number, block in enumerate(blocks()):
+        code, page = block.values
+        (tmp_path / f"{page.stem.lower()}_{number}.py").write_text(code)
+    arguments = ["--strict", "--cache-dir", tmp_path / "cache", *sorted(tmp_path.glob("*.py"))]
+    package = {**os.environ, "MYPYPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-m", "mypy", *arguments], capture_output=True, text=True, env=package)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples/python").glob("*.py")), ids=lambda path: path.name)

@@ -2,16 +2,19 @@
 
 import os
 import pickle
+import pydoc
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 
 from ptc_lisp import Engine, Limits, RunError, _ptcl, allow, deny, tool
+from ptc_lisp.engine import Check
 
 
 def test_an_outcome_has_everything():
@@ -35,6 +38,29 @@ def test_an_error_is_a_report_for_a_model():
     with pytest.raises(RunError, match="expects numbers") as raised:
         outcome.raise_for_error()
     assert raised.value.outcome is outcome
+
+
+def test_an_outcome_has_a_report_with_its_warnings():
+    mistaken = Engine().run('(println "seen") (sum (map :totl data/orders))', data={"orders": [{"total": 9}]})
+    assert mistaken.ok and mistaken.value == 0
+    report = mistaken.report().splitlines()
+    assert report[:2] == ["seen", "0"] and report[2].startswith("warning: ") and report[2].endswith("write :total")
+    failed = Engine().run("(println 1) (+ 1 nil)")
+    assert failed.report() == "1\n" + failed.error.report() and "(fail v): 5" in Engine().run("(fail 5)").report()
+    # In the words of this package.
+    limited = Engine(limits=Limits(heap_mb=1)).run("(vec (range 1000000))")
+    assert "raise the limit heap_mb" in limited.report()
+
+
+def test_a_warning_shows_its_repair():
+    [warning] = Engine().run("(sum (map :totl data/orders))", data={"orders": [{"total": 9}]}).warnings
+    assert repr(warning) == "<Warning unknown_key: no map here has the key :totl; they have :total; write :total>"
+
+
+def test_help_lists_the_values_of_check():
+    assert all(value in pydoc.render_doc(Engine) for value in get_args(Check))
+    with pytest.raises(ValueError, match="check must be"):
+        Engine(check="all")
 
 
 def test_fail_is_an_error_with_its_value():

@@ -1,6 +1,7 @@
 """Runs that suspend and continue."""
 
 import asyncio
+import json
 import pathlib
 import pickle
 import signal
@@ -197,6 +198,21 @@ def test_several_approvals_go_on_with_what_the_last_returned():
     assert run.approve(run.calls[0]).value == 250
 
 
+def test_a_rejection_in_a_pmap_waits_for_the_workers_before():
+    called = []
+    engine = refunds(called)
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    assert run.reject(run.calls[0], "no").error.reason == "tool_denied" and called == []
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    run = run.reject(run.calls[1], "no")
+    assert isinstance(run, Suspended) and [call.arguments["amount"] for call in run.calls] == [101, 103]
+    assert run.approve(run.calls[0]).error.reason == "tool_denied" and called == [101]
+    run = engine.start("(pmap #(tool/refund {:amount %}) [101 102 103])")
+    run = run.reject(run.calls[1], "second")
+    outcome = run.reject(run.calls[0], "first")
+    assert "first" in outcome.error.message and called == [101]
+
+
 def test_approvals_in_async_code():
     @tool(effect="write")
     async def pay(amount: float) -> float:
@@ -245,13 +261,192 @@ def test_mistakes_of_a_policy_are_logged(caplog):
     async def later(call):
         return allow()
 
-    for policy, said in [
-        (lambda call: call.nothing, "the policy raised for a call of tool/pay"),
-        (lambda call: None, "a policy returns allow(), deny(reason) or ask(question), not NoneType"),
-        (lambda call: True, "not bool; tool/pay was denied"),
-        (later, "not coroutine"),
+    for policy, said, told in [
+        (lambda call: call.nothing, "the policy raised for a call of tool/pay", "the host's policy raised AttributeError"),
+        (lambda call: None, "a policy returns allow(), deny(reason) or ask(question), not NoneType", "returned NoneType"),
+        (lambda call: True, "not bool; tool/pay was denied", "the host's policy returned bool"),
+        (later, "not coroutine", "the host's policy returned coroutine"),
     ]:
         caplog.clear()
         engine = Engine(tools=[Tool("pay", function=lambda: 1, signature="() -> :int")], policy=policy)
-        assert engine.run("(tool/pay {})").error.reason == "tool_denied"
+        error = engine.run("(tool/pay {})").error
+        assert error.reason == "tool_denied" and told in error.message
         assert said in caplog.text
+
+
+def paying(paid, **options):
+    @tool(effect="write")
+    def pay(amount: float) -> float:
+        paid.append(amount)
+        return amount
+
+    tools = [pay, Tool.external("look", "(n :int) -> :int")]
+    return Engine(tools=tools, policy=lambda call: ask("pay?") if call.tool == "pay" else allow(), **options)
+
+
+ANSWERS = {
+    "approve": ("(tool/pay {:amount 5})", (), "<Outcome ok: 5>"),
+    "reject": ("(tool/pay {:amount 5})", ("not today",), "<Outcome tool_denied: tool/pay was denied: not today>"),
+    "reply": ("(tool/look {:n 1})", (7,), "<Outcome ok: 7>"),
+    "fail": ("(tool/look {:n 1})", ("gone",), "<Outcome tool_error: tool/look: gone>"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("is_async", [False, True], ids=["blocking", "async"])
+def test_an_answer_is_stored_before_the_run_continues(answer, is_async):
+    program, given, shown = ANSWERS[answer]
+    lines, paid = [], []
+    run = paying(paid).start(program, recorder=lines.append)
+    assert "".join(lines) == str(run.record) and all(line.endswith("\n") for line in lines)
+    stored = len(lines)
+    if is_async:
+        outcome = asyncio.run(getattr(run, f"{answer}_async")(run.calls[0], *given))
+    else:
+        outcome = getattr(run, answer)(run.calls[0], *given)
+    assert repr(outcome) == shown and paid == ([5] if answer == "approve" else [])
+    # The process may end when the answer is stored.
+    again, paid_again = Record("".join(lines[: stored + 1])), []
+    assert [call.question for call in again.calls] == ([None] if answer == "approve" else [])
+    assert repr(paying(paid_again).resume(again)) == shown and paid_again == paid
+    # Nothing is done twice once the run has ended.
+    assert repr(paying(paid_again).resume("".join(lines))) == shown and paid_again == paid
+
+
+def test_an_answer_that_cannot_be_stored_answers_nothing():
+    lines, paid, is_full = [], [], False
+
+    def store(line):
+        if is_full:
+            raise OSError("disk full")
+        lines.append(line)
+
+    run = paying(paid).start("(tool/pay {:amount 5})", recorder=store)
+    is_full = True
+    with pytest.raises(OSError, match="disk full"):
+        run.approve(run.calls[0])
+    assert paid == [] and run.calls[0].question == "pay?" and str(run.record) == "".join(lines)
+    is_full = False
+    assert run.approve(run.calls[0]).value == 5 and paid == [5]
+    assert Engine(tools=[*paying([]).tools]).resume("".join(lines)).value == 5
+
+
+def test_what_was_decided_in_the_record_is_stored_too():
+    lines, paid = [], []
+    run = paying(paid).start("(pmap #(tool/pay {:amount %}) [1 2])", recorder=lines.append)
+    first, second = run.calls
+    run.record.approve(first)
+    assert run.approve(second).value == [1, 2] and paid == [1, 2]
+    assert paying(paid).resume("".join(lines)).value == [1, 2] and paid == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [bytes, str])
+def test_a_record_that_was_cut_off_is_not_added_to(kind):
+    run = paying([]).start("(tool/pay {:amount 5})")
+    run.record.approve(run.calls[0])
+    whole = bytes(run.record) if kind is bytes else str(run.record)
+    torn, lines, paid = whole[:-3], [], []
+    with pytest.raises(ValueError, match=r"in the middle of a line.*bytes\(Record\(stored\)\)"):
+        paying(paid).resume(torn, recorder=lines.append)
+    assert lines == [] and paid == []
+    # The decision was in the line that was cut off.
+    assert isinstance(paying(paid).resume(torn), Suspended)
+    assert paying(paid).resume(whole, recorder=lines.append).value == 5
+    stored = bytes(Record(torn)) if kind is bytes else str(Record(torn))
+    assert whole.startswith(stored) and stored[-1:] in ("\n", b"\n")
+    assert isinstance(paying(paid).resume(stored, recorder=lines.append), Suspended)
+    with pytest.raises(ValueError, match="empty|no run|record"):
+        paying(paid).resume(kind(), recorder=lines.append)
+
+
+def test_an_ended_record_without_its_decisions_does_not_ask_again():
+    for program, decide, verdict in [
+        ("(tool/pay {:amount 5})", lambda record: record.reject(record.calls[0], "no"), "error"),
+        ("(tool/look {:n 1})", lambda record: record.reply(record.calls[0], 5), "ok"),
+        ("(tool/look {:n 1})", lambda record: record.fail(record.calls[0], "gone"), "error"),
+    ]:
+        lines, paid = [], []
+        run = paying(paid).start(program, recorder=lines.append)
+        record = Record(bytes(run.record))
+        decide(record)  # and nobody stores it
+        assert paying(paid).resume(record, recorder=lines.append).verdict == verdict
+        with pytest.raises(ValueError, match="has ended, and its record lacks the reply or decision for call 1"):
+            paying(paid).resume("".join(lines))
+        assert paid == [] and json.loads(Record("".join(lines)).answer)["verdict"] == verdict
+
+
+def test_a_call_belongs_to_its_run():
+    first, second = (paying([]).start("(tool/pay {:amount 5})") for _ in range(2))
+    [call] = second.calls
+    wanted = f"call 1 is of the run {second.run_id}, and this is the run {first.run_id}"
+    record = Record(bytes(first.record))
+    for answer in (
+        lambda: first.approve(call),
+        lambda: first.reject(call, "no"),
+        lambda: first.reply(call, 1),
+        lambda: first.fail(call, "no"),
+        lambda: asyncio.run(first.approve_async(call)),
+        lambda: record.approve(call),
+        lambda: record.reject(call, "no"),
+        lambda: record.reply(call, 1),
+        lambda: record.fail(call, "no"),
+        lambda: record.not_made(call),
+    ):
+        with pytest.raises(ValueError, match=wanted):
+            answer()
+    assert bytes(record) == bytes(first.record)
+    # The same run in another process, or by its name.
+    record.approve(Record(bytes(first.record)).calls[0])
+    assert first.approve(call.name).value == 5
+
+
+def interrupted(effect, how):
+    """Returns an engine whose tool is interrupted at its first call, and what it did."""
+    paid = []
+
+    @tool(effect="read" if effect == "read" else "write", idempotent=effect == "idempotent")
+    async def pay(amount: int) -> int:
+        paid.append(amount)
+        if len(paid) > 1:
+            return amount
+        if how == "exit":
+            sys.exit(3)
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    return Engine(tools=[pay], limits=Limits(timeout=0.2 if how == "deadline" else 60)), paid
+
+
+@pytest.mark.parametrize("how", ["deadline", "exit"])
+@pytest.mark.parametrize("effect", ["read", "write", "idempotent"])
+def test_a_call_that_was_interrupted_is_not_made_again(effect, how):
+    (engine, paid), lines = interrupted(effect, how), []
+    if how == "exit":
+        with pytest.raises(SystemExit):
+            engine.start("(tool/pay {:amount 5})", recorder=lines.append)
+    else:
+        assert engine.start("(tool/pay {:amount 5})", recorder=lines.append).verdict == "timeout"
+    assert paid == [5]
+    record = Record("".join(lines))
+    [call] = record.calls
+    assert call.is_unknown and call.question is None
+    resumed = engine.resume(record)
+    if effect == "read":
+        assert resumed.value == 5 and paid == [5, 5]
+    else:
+        assert resumed.error.reason == "unknown_call" and paid == [5]
+        record.reply(call, 7)
+        assert engine.resume(record).value == 7 and paid == [5]
+
+
+def test_a_blocking_tool_that_exits_is_not_called_again():
+    lines = []
+
+    @tool(effect="write")
+    def pay() -> int:
+        sys.exit(3)
+
+    engine = Engine(tools=[pay])
+    with pytest.raises(SystemExit):
+        engine.start("(tool/pay)", recorder=lines.append)
+    assert engine.resume("".join(lines)).error.reason == "unknown_call"

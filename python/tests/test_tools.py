@@ -222,6 +222,26 @@ def test_calls_from_workers_run_in_threads():
 pydantic = pytest.importorskip("pydantic")
 
 
+def test_unknown_keys_of_models_are_those_of_pydantic():
+    class Loose(pydantic.BaseModel):
+        sku: str
+
+    class Strict(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="forbid")
+        sku: str
+
+    def loose(item: Loose) -> str:
+        return item.sku
+
+    def strict(item: Strict) -> str:
+        return item.sku
+
+    engine = Engine(tools=[loose, strict])
+    assert engine.run('(tool/loose {:item {:sku "a" :colour "red"}})').value == "a"
+    refused = engine.run('(tool/strict {:item {:sku "a" :colour "red"}})').error
+    assert refused.reason == "invalid_tool_args" and 'unknown field "colour": expected sku' in refused.message
+
+
 def test_hints_of_pydantic():
     class Item(pydantic.BaseModel):
         sku: str

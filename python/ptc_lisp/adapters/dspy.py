@@ -23,7 +23,7 @@ from dspy.primitives.code_interpreter import (  # type: ignore[import-untyped]
 )
 
 from .. import Engine, Limits, Outcome, Session, Tool
-from ._answers import CODE
+from ._answers import CODE, report
 
 _LIMITS = Limits(timeout=300.0, heap_mb=100)
 _INSTRUCTIONS = f"""The code is not Python. {CODE} Write it in a code fence without a language.
@@ -145,5 +145,5 @@ class _Factory:
 
 def _error(outcome: Outcome) -> CodeInterpreterError:
     error = outcome.error
-    text = error.report() if error is not None else outcome.verdict
+    text = report(error) if error is not None else outcome.verdict
     return CodeInterpreterError(text) if outcome.verdict == "host_fault" else CodeExecutionError(text)

@@ -3,6 +3,9 @@
     from ptc_lisp.adapters.langchain import program_tool
 
     agent = create_agent(model, tools=[program_tool([search, order])])
+
+A program cannot wait for an approval of LangGraph. A tool that calls `interrupt()` fails inside a program, and
+`HumanInTheLoopMiddleware` does not see the calls of a program: give such tools to the agent itself, beside `program_tool`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,17 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from .. import Engine, Tool
-from ._answers import CODE, answer
+from ._answers import CODE, answer, cannot_wait
+
+try:
+    from langgraph.types import interrupt
+except ImportError:
+    # LangChain without LangGraph has no interrupts.
+    _INTERRUPT = None
+else:
+    _INTERRUPT = interrupt.__code__
+
+_INSTEAD = "give the tool to the agent itself, beside programs, or use a policy of the engine"
 
 
 def tools_of(tools: Sequence[BaseTool]) -> list[Tool]:
@@ -24,12 +37,25 @@ def tools_of(tools: Sequence[BaseTool]) -> list[Tool]:
 
 def _tool(tool: BaseTool) -> Tool:
     async def call(**arguments: Any) -> Any:
-        return await tool.ainvoke(arguments)
+        try:
+            return await tool.ainvoke(arguments)
+        except Exception as error:
+            if _is_of_interrupt(error):
+                raise cannot_wait(f"tool/{tool.name}", "LangGraph", _INSTEAD) from None
+            raise
 
     parameters = convert_to_openai_tool(tool)["function"].get("parameters") or {"type": "object"}
     # An argument that the tool does not have is an error, so that the model learns of it.
     schema = {"additionalProperties": False, **parameters}
     return Tool(tool.name, function=call, description=tool.description, input_schema=schema)
+
+
+def _is_of_interrupt(error: Exception) -> bool:
+    """Returns whether `interrupt()` raised: `GraphInterrupt`, or what it raises in threads that have no graph."""
+    at = error.__traceback__
+    while at is not None and (_INTERRUPT is None or at.tb_frame.f_code is not _INTERRUPT):
+        at = at.tb_next
+    return at is not None
 
 
 def program_tool(
@@ -39,6 +65,9 @@ def program_tool(
 
     Its description has the language and the signatures of the tools. The model gets the result as JSON, or the report of
     the error. `engine_options` are those of `Engine`; or pass an `engine` that has its tools already.
+
+    Tools that wait for a person belong to the agent itself. In a program, one that calls `interrupt()` fails with a
+    `ToolError`, and `HumanInTheLoopMiddleware` sees the call of this tool only, not the calls that its program makes.
     """
     used = engine if engine is not None else Engine(tools=tools_of(tools), **engine_options)
 

@@ -92,7 +92,7 @@ class Error:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Warning:
     """A probable mistake in a program."""
 
@@ -108,6 +108,9 @@ class Warning:
     @classmethod
     def _of(cls, warning: Json) -> Warning:
         return cls(warning["kind"], _said(warning["message"]), warning.get("repair"), _position(warning))
+
+    def __repr__(self) -> str:
+        return f"<Warning {self.kind}: {self.message}{'; ' + self.repair if self.repair else ''}>"
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ class LedgerEntry:
     error: str | None
     """The error message, if the call failed."""
     duration_us: int
-    """The duration of the call, in microseconds."""
+    """The duration of the call in the service, in microseconds. Of a tool of a client it is not the time that the tool took:
+    the run does not wait for it, and is continued with the reply."""
     worker: tuple[int, ...]
     """The path of worker indexes to the caller; empty for the main program."""
 
@@ -182,7 +186,7 @@ class Usage:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """The outcome of a run, with the attributes of `ptc_lisp.Outcome` as far as JSON gives them."""
 
@@ -251,6 +255,20 @@ class Outcome:
         cut = self.truncated.get("prints") or {}
         return cast(int, cut.get("lines_total", 0) - cut.get("lines_shown", 0))
 
+    def report(self) -> str:
+        """Returns what happened as text for the model that wrote the program: the printed lines, the value or the error, and
+        the warnings with their repairs."""
+        lines = list(self.prints)
+        if self.prints_dropped:
+            lines.append(f"[{self.prints_dropped} more lines were printed and not kept]")
+        lines.append(self.error.report() if self.error is not None else self.text or "nil")
+        if self.error is None and "text" in self.truncated:
+            lines.append("[cut: return a part of the value]")
+        for warning in self.warnings:
+            at = f"line {warning.position.line}, column {warning.position.column}: " if warning.position else ""
+            lines.append(f"warning: {at}{warning.message}{': ' + warning.repair if warning.repair else ''}")
+        return "\n".join(lines) + "\n"
+
     def to_json(self) -> str:
         """Returns the answer of the service as JSON text."""
         return json.dumps(self.answer, ensure_ascii=False)
@@ -260,6 +278,11 @@ class Outcome:
         if self.ok:
             return self
         raise RunError(self)
+
+    def __repr__(self) -> str:
+        if self.error is not None:
+            return f"<Outcome {self.error.reason}: {self.error.message[:120]}>"
+        return f"<Outcome ok: {(self.text or '')[:120]}>"
 
 
 @dataclass(frozen=True)

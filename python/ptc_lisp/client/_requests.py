@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -148,6 +149,19 @@ class Lost:
         """Whether the request may have reached the service."""
         return not isinstance(self.error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether there is nothing at the address that listens."""
+        return isinstance(self.error, httpx.ConnectError) and _is_refused(self.error)
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    if error is None or isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
+        return error is not None
+    # A name may have several addresses, whose errors are in one.
+    several: Sequence[BaseException] = getattr(error, "exceptions", ())
+    return all(map(_is_refused, several)) if several else _is_refused(error.__cause__ or error.__context__)
+
 
 def problem_of(answer: Answer, attempts: int = 1) -> Problem:
     """Returns the problem that a response describes."""
@@ -200,6 +214,8 @@ class Core:
         self.tools = by_name(tools)
         self.timeout = timeout
         self.retries = retries
+        self.was_reached = False
+        """Whether a request has reached the service."""
 
     # Requests and their repetition.
 
@@ -209,6 +225,7 @@ class Core:
         while True:
             attempts += 1
             got: Answer | Lost = yield send
+            self.was_reached = self.was_reached or isinstance(got, Answer) or got.arrived
             if isinstance(got, Answer) and 200 <= got.status < 300:
                 return Answer(got.status, got.headers, got.text, attempts)
             if isinstance(got, Lost):
@@ -221,9 +238,10 @@ class Core:
             yield Pause(delay)
 
     def _delay(self, send: Send, got: Answer | Lost, attempts: int, elapsed: float) -> float | None:
-        retry_after = None
+        retry_after, is_refused = None, False
         if isinstance(got, Lost):
             again = send.repeat == "always" or not got.arrived
+            is_refused = not self.was_reached and got.is_refused
         else:
             retry_after = got.retry_after
             again = (
@@ -231,7 +249,7 @@ class Core:
                 or (got.status == 503 and retry_after is not None and send.repeat != "unless_refused")
                 or (got.status in (502, 504) and send.repeat == "always")
             )
-        return self.retries.delay(attempts, elapsed, retry_after) if again else None
+        return self.retries.delay(attempts, elapsed, retry_after, is_refused=is_refused) if again else None
 
     def lost(self, got: Lost, attempts: int, arrived: bool) -> ConnectionLost:
         """Returns the exception for a request without a response."""
@@ -461,7 +479,21 @@ class Core:
         path = f"/v1/sessions/{_segment('session_id', session_id)}/turns"
         body = json.dumps({"program": program})
         answer = yield from self.exchange(Send("POST", path, "unless_refused", body=body, patience=patience))
-        return answer.read(lambda read: Outcome._of(read, program))
+        return answer.read(lambda read: self._of_session(Outcome._of(read, program)))
+
+    def _of_session(self, outcome: Outcome) -> Outcome:
+        """Returns the outcome of a turn. If a tool of the client was called, its error says that sessions have none."""
+        error = outcome.error
+        if error is None or error.reason != "unknown_tool":
+            return outcome
+        named = re.search(r"tool/([A-Za-z_][\w-]*)", error.message)
+        if named is None or named[1] not in self.tools:
+            return outcome
+        hint = (
+            f"tool/{named[1]} is a tool of the client, and sessions do not have those; do without it here, or run a program"
+            " of its own with client.run(...)"
+        )
+        return replace(outcome, error=replace(error, hint=hint))
 
     def change_session(self, session_id: str, what: Literal["fork", "undo"]) -> Steps[SessionState]:
         """Forks a session, or undoes its last turn."""
@@ -590,6 +622,7 @@ class Feed:
     def take(self, received: bytes) -> list[Event]:
         """Takes a piece of the stream, and returns the events that end in it."""
         # Lines end with LF only: texts of events may have other characters that Python's `splitlines` takes for ends.
+        self._core.was_reached = True
         self._bytes += len(received)
         if self._bytes > MAX_BYTES:
             raise UnexpectedAnswer(f"an event has more than {MAX_BYTES} bytes", "")

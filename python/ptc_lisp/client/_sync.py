@@ -158,7 +158,8 @@ class Client:
         return self._drive(self._core.check(program, tools, options))
 
     def prompt(self, *, tools: Iterable[ToolLike] = (), json_keys: str | None = None) -> str:
-        """Returns the system prompt for a model, with the tools of the service, of the client and these."""
+        """Returns the system prompt for a model, with the tools of the service, of the client and these. It is for runs:
+        sessions do not have tools of clients. Their prompt is that of a client without tools."""
         return self._drive(self._core.prompt(tools, json_keys))
 
     def session(self, **options: Unpack[SessionOptions]) -> Session:
