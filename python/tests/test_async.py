@@ -4,11 +4,13 @@ import asyncio
 import gc
 import os
 import sys
+import threading
 import time
 
 import pytest
 
 from ptc_lisp import Engine, Limits, ToolError, tool
+from ptc_lisp._engine import Wakeups
 
 LONG = Limits(timeout=60, parallel_timeout=60, parallel_workers=16, parallel_window=16)
 

@@ -1,13 +1,16 @@
 """Values go to a program and come back as they were."""
 
+import asyncio
 import random
 import uuid
 from collections import OrderedDict
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
-from ptc_lisp import Engine, Limits, tool
+from ptc_lisp import Engine, Limits, Tool, ToolError, tool
 
 ENGINE = Engine(limits=Limits(timeout=20))
 EPOCH = datetime(1970, 1, 1)
