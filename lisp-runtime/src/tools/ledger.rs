@@ -209,7 +209,7 @@ impl Ledger {
             Reply::Json(json) => (line.status, line.result) = (CallStatus::Ok, Some(Preview::of(json))),
             Reply::Echo => (line.status, line.result) = (CallStatus::Ok, Some(line.arguments.clone())),
             Reply::Error(error) => {
-                (line.status, line.error) = (CallStatus::Error, Some(Preview::of(&error.message).text));
+                (line.status, line.error) = (reply.status(), Some(Preview::of(&error.message).text));
             }
             Reply::NotMade { .. } => (line.status, line.error) = (CallStatus::Error, reply.why_not_made()),
             Reply::Refused(error) => {

@@ -70,6 +70,7 @@ impl ToolError {
     /// let outcome = engine.eval("(try (tool/pay {}) (catch Exception e nil))", Input::new().record(&recording));
     /// assert_eq!(outcome.problem().map(|problem| problem.reason()), Some(Reason::UnknownCall));
     /// assert_eq!(recording.record()?.open_calls().len(), 1);
+    /// assert_eq!(outcome.ledger[0].status.name(), "unknown");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unknown(message: impl Into<String>) -> Self {
