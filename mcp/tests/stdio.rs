@@ -63,7 +63,11 @@ async fn programs_run() {
     }
     assert!(text(&client.run("(mapp inc [1])").await).contains("\nhint: "));
     let fenced = client.run("```clojure\n(+ 1 2)\n```").await;
-    assert!(text(&fenced).starts_with("3\n[the program is in a Markdown code fence"), "{}", text(&fenced));
+    assert!(
+        text(&fenced).starts_with("3\n[warning at 1:1: the program is in a Markdown code fence"),
+        "{}",
+        text(&fenced)
+    );
     assert_eq!(fenced["structuredContent"]["warnings"][0]["kind"], "code_fence");
     let keys =
         client.call("run", json!({ "program": "data/m", "data": { "m": { "a": 1 } }, "json_keys": "keywords" })).await;

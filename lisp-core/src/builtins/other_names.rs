@@ -66,8 +66,8 @@ pub static OTHER_NAMES: &[Absent] = &[
     write("enumerate each-with-index map-with-index", &[("(map-indexed vector [:a])", "[[0 :a]]")]),
     write("zip-with", &[("(map + [1 2] [10 20])", "[11 22]")]),
     write("range-inclusive", &[("(range 1 (inc 3))", "[1 2 3]")]),
-    write("dict object make-map to-map list->map", &[("(into {} [[:a 1]])", "{:a 1}")]),
-    write("to-vec to-list to-array list->vector as-list", &[("(vec #{1})", "[1]")]),
+    write("dict object make-map to-map list->map", &[("(zipmap [:a :b] [1 2])", "{:a 1 :b 2}")]),
+    write("to-vec to-list list->vector as-list", &[("(vec #{1})", "[1]")]),
     write(
         "to-json json-stringify stringify json-encode toJson",
         &[("(json/generate-string {:a 1})", "\"{\\\"a\\\":1}\"")],

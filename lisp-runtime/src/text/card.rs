@@ -27,8 +27,8 @@ const LINES: &[Line] = &[
         also: &[("1 2", "2"), ("(map #(return %) [1 2])", "1"), ("(fail :x)", ":x")],
     },
     Line {
-        text: "Define before use, or (declare name); every name is checked before the run. In a session, def and defn \
-               stay for later turns, and *1 is the last result.",
+        text: "Define before use, or (declare name); every name is checked before the run. In a session def and defn \
+               stay, and *1 is the last result.",
         shown: &[],
         also: &[
             ("(if true 1 (nope))", "!unbound_var"),
@@ -158,8 +158,8 @@ pub(crate) fn card(tools: &Tools, limits: &Limits, keys: Keys, tools_bytes: usiz
     }
     let _ = writeln!(
         out,
-        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data :code, and a tool's \
-         :message is \"tool/NAME: ..\"; a limit of the run is not caught.",
+        "Absent: {}, {ABSENT_ELSE}. (try .. (catch Exception e ..)): e is a map with :reason :message :data :code; a limit of the run is \
+         not caught.",
         ABSENT.join(", ")
     );
     let usages: Vec<&str> =
