@@ -90,7 +90,7 @@ fn the_prompt_has_the_tools_of_a_request() {
     };
     let said = post(&json!({ "tools": { "ask": ask() }, "json_keys": "keywords" }).to_string());
     assert!(said.starts_with("HTTP/1.1 200") && said.contains("text/markdown"), "{said}");
-    assert!(said.contains("tool/ask (text :string) -> {yes :bool} ; Asks the user.\n"), "{said}");
+    assert!(said.contains("tool/ask (text :string) -> {yes :bool} ; Asks the user."), "{said}");
     assert!(said.contains("tool/weather ") && said.contains("keys are keywords"), "{said}");
     // With nothing it is that of the service.
     let (plain, own) = (post("{}"), server.text("/v1/prompt"));

@@ -112,13 +112,20 @@ fn several_processes_may_start_at_once() {
         stores[1].write(&claims[0].lease, lines(1, 2)).await.unwrap();
         assert_eq!(stores[2].journal("r1").await.unwrap().text, "{\"line\":1}\n{\"line\":2}\n");
         let told = async {
-            let mut found = BTreeSet::new();
+            let (mut found, mut line) = (BTreeSet::new(), 3);
             while found.len() < 2 {
-                found.insert(format!("{:?}", news.recv().await.unwrap()));
+                match timeout(Duration::from_secs(1), news.recv()).await {
+                    Ok(news) => drop(found.insert(format!("{:?}", news.unwrap()))),
+                    // It did not listen yet, and hears of the next change.
+                    Err(_) => {
+                        stores[1].write(&claims[0].lease, lines(line, 1)).await.unwrap();
+                        line += 1;
+                    }
+                }
             }
             found
         };
-        let told = timeout(Duration::from_secs(20), told).await.unwrap();
+        let told = timeout(Duration::from_secs(60), told).await.unwrap();
         assert_eq!(told, BTreeSet::from(["Changed(\"r1\")".to_owned(), "Queued".to_owned()]));
         for store in &stores {
             store.close().await.unwrap();

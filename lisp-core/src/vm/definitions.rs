@@ -132,6 +132,11 @@ impl Machine {
         }
     }
 
+    /// Returns true if the host gives any data.
+    pub fn has_data(&self) -> bool {
+        self.grants.iter().any(|grant| grant.data_names().next().is_some())
+    }
+
     /// Returns a hint for an error that missing data may have caused, because missing data is nil: the first `data/`
     /// name of the program that is not granted.
     pub fn hint_of_missing_data(&mut self, program: &Program) -> Option<String> {

@@ -600,6 +600,9 @@ impl Run {
         let setting = &self.shared.setting;
         // Who runs a program did not ask whether the check was finished.
         findings.retain(|finding| finding.kind != FindingKind::Incomplete || setting.makes.check_only);
+        // A program is also checked without its data.
+        let has_data = self.driver.machine.has_data();
+        findings.retain(|finding| finding.kind != FindingKind::UnknownData || !setting.makes.check_only || has_data);
         if !self.is_set_up() && setting.makes.check != Check::Off {
             let until = self.shared.run_time.deadline();
             let stop = stop_of_compiling(&setting.limits, Some(&setting.cancel), until);

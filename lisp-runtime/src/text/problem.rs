@@ -20,7 +20,7 @@ impl Outcome {
     /// let source = r#"(println "orders:" (count data/orders)) (sum-by :totl data/orders)"#;
     /// let outcome = Engine::default().eval(source, Input::new().json("orders", r#"[{"total": 9}]"#));
     /// let report = outcome.report(source);
-    /// assert!(report.starts_with("orders: 1\n0\nwarning: line 1, column 42: no map here has the key :totl"), "{report}");
+    /// assert!(report.starts_with("orders: 1\n0\nwarning: line 1, column 49: no map here has the key :totl"), "{report}");
     /// assert!(report.ends_with("write :total\n"), "{report}");
     /// ```
     pub fn report(&self, source: &str) -> String {

@@ -34,8 +34,8 @@ impl Tool {
     /// assert_eq!(engine.eval("(tool/find_orders {:customer \"ann\" :most 2})", Input::new()).text(), Some(r#"["ann" "ann"]"#));
     /// let refused = engine.eval("(tool/find_orders {:customer \"ann\" :most 51})", Input::new());
     /// assert!(refused.problem().is_some_and(|problem| problem.error.message.contains("most")));
-    /// let refused = engine.eval("(tool/find_orders {:custmer \"ann\"})", Input::new());
-    /// assert!(refused.problem().is_some_and(|problem| problem.error.hint.as_deref() == Some("write :customer")));
+    /// let refused = engine.eval("(tool/find_orders {:customer \"ann\" :mots 2})", Input::new());
+    /// assert!(refused.problem().is_some_and(|problem| problem.error.message.contains("mots")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
