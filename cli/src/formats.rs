@@ -3,7 +3,6 @@
 #[cfg(feature = "json-schema")]
 mod yaml;
 
-use crate::given::in_plain_words;
 use clap::{Args, ValueEnum};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use serde_json::value::RawValue;
@@ -502,6 +501,17 @@ impl<R: Read> Makes for Rows<R> {
         out.push(if self.has_header { b'}' } else { b']' });
         Ok(true)
     }
+}
+
+/// Returns a message about JSON, with words of the reader's library replaced by plain ones.
+pub(crate) fn in_plain_words(message: &str) -> String {
+    const PLAIN: [(&str, &str); 4] = [
+        ("EOF while parsing a list", "the text ends inside a list"),
+        ("EOF while parsing an object", "the text ends inside an object"),
+        ("EOF while parsing a string", "the text ends inside a string"),
+        ("EOF while parsing a value", "the text ends where a value must be"),
+    ];
+    PLAIN.iter().fold(message.to_owned(), |message, (words, plain)| message.replace(words, plain))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Errors of programs that run with what the options give them.
 
 use crate::exit::{detail, input_of};
+use crate::formats::in_plain_words;
 use crate::options::Grant;
 use crate::render::errors::{self, Text};
 use lisp_runtime::internal::visible;
@@ -52,17 +53,6 @@ pub(crate) fn draw(problem: &Problem, texts: &Texts<'_>) -> String {
     let message = in_plain_words(message);
     let said = format!("ptcl: {}{}: {message}{help}\n", option(number), earlier.unwrap_or_default());
     visible(&said).into_owned()
-}
-
-/// Returns a message about JSON, with words of the reader's library replaced by plain ones.
-pub(crate) fn in_plain_words(message: &str) -> String {
-    const PLAIN: [(&str, &str); 4] = [
-        ("EOF while parsing a list", "the text ends inside a list"),
-        ("EOF while parsing an object", "the text ends inside an object"),
-        ("EOF while parsing a string", "the text ends inside a string"),
-        ("EOF while parsing a value", "the text ends where a value must be"),
-    ];
-    PLAIN.iter().fold(message.to_owned(), |message, (words, plain)| message.replace(words, plain))
 }
 
 /// Returns whether an error of data is about its JSON.

@@ -47,6 +47,7 @@ mod lines;
 mod man;
 #[cfg(all(unix, feature = "mcp"))]
 mod mcp;
+mod names;
 #[cfg(all(unix, feature = "serve"))]
 mod operate;
 mod options;

@@ -1,8 +1,8 @@
 //! Options shared by several commands.
 
 use crate::exit::Failure;
+use crate::formats::in_plain_words;
 use crate::formats::{DataFormat, RowOptions};
-use crate::given::in_plain_words;
 use crate::render::errors::Text;
 use crate::render::keys;
 use clap::Args;

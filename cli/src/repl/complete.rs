@@ -2,7 +2,7 @@
 
 use super::commands::{self, COMMANDS};
 use super::words::ends_word;
-use crate::doc::{names as language_names, names_in};
+use crate::names::{names as language_names, names_in};
 use lisp_runtime::Limits;
 use lisp_runtime::internal::visible;
 use rustyline::completion::Pair;

@@ -2,7 +2,7 @@
 
 use super::Talk;
 use crate::exit::{Exit, Failure, of_file};
-use crate::given::in_plain_words;
+use crate::formats::in_plain_words;
 use crate::options;
 use crate::render::fields::Fields;
 use crate::render::keys;

@@ -11,11 +11,11 @@ mod shown;
 mod typed;
 mod words;
 
-use crate::doc::described;
 use crate::exit::{Exit, Failure};
 use crate::given;
 use crate::isolation::{IsolationOption, Runner, SessionProblem, TurnRunner};
 use crate::limits::{self, LimitOptions, TrustOption};
+use crate::names::described;
 use crate::options::Grant;
 use crate::output;
 use crate::pager::{self, Paged};

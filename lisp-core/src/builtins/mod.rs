@@ -34,6 +34,7 @@ mod java_strings;
 mod java_text;
 pub(crate) mod java_time;
 mod json;
+mod left_out;
 pub(crate) mod long_division;
 pub(crate) mod maps;
 pub(crate) mod math;
@@ -57,7 +58,8 @@ pub(crate) mod strings;
 mod texts;
 mod uuids;
 
-pub use absent::{ABSENT, Absent, LAZY};
+pub use absent::{ABSENT, LAZY};
+pub use left_out::Absent;
 pub use other_names::OTHER_NAMES;
 pub(crate) use preview::preview;
 pub(crate) use print::text_of;

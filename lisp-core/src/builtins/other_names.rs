@@ -1,6 +1,6 @@
 //! Names of functions in other languages, with what is written here.
 
-use super::Absent;
+use super::left_out::Absent;
 
 const fn write(names: &'static str, instead: &'static [(&'static str, &'static str)]) -> Absent {
     Absent { names, hint: "write {}", instead }
