@@ -213,6 +213,15 @@ def test_a_tool_that_raises(service: Service, connect: Callable[..., Any], caplo
     assert "test_client.py" in caplog.text
 
 
+def test_a_tool_runs_a_session_of_its_own(service: Service, connect: Callable[..., Any]) -> None:
+    session = Engine().session()
+
+    async def counted(n: int) -> int:
+        return (await asyncio.to_thread(session.run, f"(+ {n} 1)")).value + session.run("1").value
+
+    assert connect(service.url, tools=[counted]).run("(tool/counted {:n 1})").raise_for_error().value == 3
+
+
 def test_durable_run(service: Service, connect: Callable[..., Any]) -> None:
     client = connect(service.url)
     run = waiting(client, client.start('(inc (tool/ask {:n 1}))', tools=[Tool.external("ask", "(n :int) -> :int")]))
