@@ -1064,7 +1064,7 @@ def texts_of(kind: str, text: str) -> Iterator[tuple[Any, str]]:
             if lines.get("event") in ("answer", "print"):
                 for change, data in texts_of("", lines["data"]):
                     yield change, f"id: 1\nevent: {lines['event']}\ndata: {data}\n\n"
-        for name in ("\u00e9", "a\0b", " x ", "a\rb", "", "a\x01"):
+        for name in ("\u00e9", "a\0b", " x ", "a\rb", "", "a\x01", "a" * 100_000):
             yield name, f"id: {name}\nevent: print\ndata: {{}}\n\n"
     elif text:
         document = json.loads(text)

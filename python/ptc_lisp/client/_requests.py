@@ -675,7 +675,7 @@ class Feed:
         if "data" not in lines or "event" not in lines:
             return None
         event_id = "".join(lines.get("id", ()))
-        if not _is_header(event_id):
+        if not _is_header(event_id) or len(event_id) > 200:
             # The next connection continues after this id, which is then a header.
             raise ValueError(f"its id is {event_id!r:.60}")
         event = Event._of(event_id, lines["event"][0], json.loads("\n".join(lines["data"])))
