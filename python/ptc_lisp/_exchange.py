@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -112,6 +113,11 @@ def bounded_async(exchange: Exchange) -> Iterator[Callable[[str, dict[str, Any]]
     if scope.cancelled_caught:
         kind = httpx.ReadTimeout if exchange.may_have_arrived else httpx.ConnectTimeout
         raise kind("the exchange took too long")
+
+
+def no_cookies() -> CookieJar:
+    """Returns a jar that takes no cookie."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 def address(url: str) -> httpx.URL | None:

@@ -9,7 +9,6 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
@@ -381,9 +380,8 @@ def connections(headers: Mapping[str, str]) -> httpx.Client:
             self.close()
 
     # All runs of all tenants share the connections: no cookie of one may reach another.
-    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     hooks = {"response": [_exchange.keep_location]}
-    return Connections(headers=headers, cookies=no_cookies, event_hooks=hooks)
+    return Connections(headers=headers, cookies=_exchange.no_cookies(), event_hooks=hooks)
 
 
 class Api(NamedTuple):

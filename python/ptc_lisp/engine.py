@@ -398,8 +398,8 @@ class Session:
         return self._core.run(program)
 
     async def run_async(self, program: str, **unknown: NoReturn) -> Outcome:
-        """Runs one more program in a thread. Cancelling the task ends the turn, and the task when the tool that it waits for has
-        ended, however often it is cancelled."""
+        """Runs one more program in a thread. Cancelling the task ends the turn; the task ends when the tool that the turn waits
+        for has ended, however often it is cancelled."""
         _only_a_program(unknown)
         # Before the thread starts: the task may be cancelled first.
         self._core.reset()

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from random import Random
 from typing import Any
 
 import httpx
@@ -837,7 +838,7 @@ class Fake:
     def __init__(
         self, answer: bytes, hangs: bool = False, drips: bool | bytes = False, drips_for: bytes | None = None
     ) -> None:
-        self._answer, self._hangs, self._drips = answer, hangs, b" " if drips is True else drips
+        self.answer, self._hangs, self._drips = answer, hangs, b" " if drips is True else drips
         self._drips_for = drips_for
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._over = threading.Event()
@@ -862,7 +863,7 @@ class Fake:
                 self.requests += 1
                 drips = self._drips and (self._drips_for is None or self._drips_for in received.partition(b"\r\n")[0])
                 if not drips or self._drips_for is None:
-                    client.sendall(self._answer)
+                    client.sendall(self.answer)
                 while drips and not self._over.wait(0.02):
                     client.sendall(self._drips or b"")
                 if self._hangs:
@@ -1128,6 +1129,34 @@ def test_what_is_no_http_is_an_exception_of_the_client(connect: Callable[..., An
         for request in (lambda: client.run("1"), lambda: events_of(client, "r1")):  # type: ignore[arg-type]
             with pytest.raises(ServiceError):
                 request()
+
+
+def test_whatever_the_bytes_are_the_client_has_an_exception_for_them(connect: Callable[..., Any]) -> None:
+    state = {"run_id": "r", "status": "running", "calls": [], "created_ms": 1, "updated_ms": 1}
+    whole = http("200 OK", json.dumps(state).encode(), "Set-Cookie: a=b; Path=/; Max-Age=9", "Content-Type: application/json")
+    random, seen = Random(4), {"read": 0, "refused": 0}
+    with Fake(whole) as fake:
+        client = connect(fake.url, retries=Retries(max_seconds=0))
+        for _ in range(500):
+            changed = bytearray(whole)
+            for _ in range(random.randrange(1, 4)):
+                at = random.randrange(len(changed))
+                changed[at : at + random.choice((0, 1, 9))] = bytes(random.choice(b"\0\n\r :9\xff{") for _ in range(random.randrange(3)))
+            fake.answer = bytes(changed)
+            try:
+                look_at(client.get("r"))
+                seen["read"] += 1
+            except ServiceError:
+                seen["refused"] += 1
+    assert min(seen.values()) > 20, seen
+
+
+def test_cookies_are_not_sent_back(connect: Callable[..., Any]) -> None:
+    state = {"run_id": "r", "status": "running", "calls": [], "created_ms": 1, "updated_ms": 1}
+    answer = http("200 OK", json.dumps(state).encode(), "Set-Cookie: a=\xe9; Path=/", "Set-Cookie: b=c")
+    with Fake(answer) as fake:
+        client = connect(fake.url)
+        assert client.get("r") == client.get("r") and len(client.client._http.cookies.jar) == 0
 
 
 def test_addresses_and_names_that_are_none_are_misuse(connect: Callable[..., Any]) -> None:

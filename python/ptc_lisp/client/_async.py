@@ -55,6 +55,8 @@ class AsyncClient:
             headers=self._core.headers,
             timeout=timeout,
             transport=transport,
+            # One with other characters than ASCII could not be sent back.
+            cookies=_exchange.no_cookies(),
             event_hooks={"response": [_exchange.keep_location_async]},
         )
 

@@ -62,6 +62,8 @@ class Client:
             headers=self._core.headers,
             timeout=timeout,
             transport=transport,
+            # One with other characters than ASCII could not be sent back.
+            cookies=_exchange.no_cookies(),
             event_hooks={"response": [_exchange.keep_location]},
         )
 
