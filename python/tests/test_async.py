@@ -351,7 +351,8 @@ def test_no_exception_is_logged_of_a_tool_that_raised_none(how, program, caplog)
         assert not (await begin(brief)).ok
 
     asyncio.run(main())
-    assert not caplog.records
+    # Tasks that other tests left behind may be logged now.
+    assert not [record.getMessage() for record in caplog.records if record.getMessage().startswith("tool/")]
 
 
 @pytest.mark.parametrize("how", ["start_async", "session"])
