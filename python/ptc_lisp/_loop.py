@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import functools
 import itertools
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Coroutine
 from typing import Any
 
 from ._engine import AsyncCall, AsyncRun, CoreEngine, Outcome, ToolCall, Wakeups
-from ._errors import CallInterrupted, log_raised_in_background
+from ._errors import CallInterrupted, ToolError, log_raised_in_background
 
 _numbers = itertools.count(1)
 
@@ -89,6 +91,16 @@ async def drive(core: CoreEngine, source: str, options: dict[str, Any]) -> Outco
         # The tasks of a closed loop do not run any more.
         if not loop.is_closed():
             await _end(tasks)
+
+
+async def ended(work: asyncio.Future[Any]) -> None:
+    """Waits until work has ended, however often the task is cancelled meanwhile."""
+    # A cancelled scope of anyio cancels its task again in each turn of the loop, until the task leaves the scope.
+    anyio: Any = sys.modules.get("anyio")
+    with anyio.CancelScope(shield=True) if anyio is not None else contextlib.nullcontext():
+        while not work.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
 
 
 def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:
@@ -190,6 +202,9 @@ def wait_for(coroutine: Coroutine[Any, Any, Any], call: ToolCall) -> Any:
             if call.is_cancelled or (left is not None and left <= 0):
                 future.cancel()
                 raise CallInterrupted("the run ended before the tool") from None
+        except concurrent.futures.CancelledError:
+            # Nobody else cancels it.
+            raise ToolError("the tool was cancelled") from None
         except BaseException:
             future.cancel()
             raise

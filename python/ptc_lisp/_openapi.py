@@ -7,11 +7,12 @@ import itertools
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
-from ._errors import ToolError
+from ._errors import CallInterrupted, ToolError
 
 if TYPE_CHECKING:
     import httpx
@@ -35,6 +36,9 @@ _IGNORED_HEADERS = {
     *("accept", "authorization", "content-type"),
     # They say how a request is sent and to whom, which no argument decides.
     *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "cookie"),
+    *("expect", "accept-encoding", "content-encoding"),
+    # They make another method of it, with another effect.
+    *("x-http-method", "x-http-method-override", "x-method-override"),
 }
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 """A name of RFC 9110, for headers and cookies."""
@@ -164,6 +168,7 @@ class Document:
             properties[name] = collected.rewritten(schema, one.get("description"))
             if one.get("required") or parameter.where == "path":
                 required.append(name)
+        _check_path(path, made)
         body = self._body(described, properties, required, collected)
         schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
         about = [described.get("summary") or "", described.get("description") or ""]
@@ -344,6 +349,17 @@ def _of_3_0(schema: Mapping[str, Any], made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _check_path(path: str, parameters: list[Parameter]) -> None:
+    """Checks that each parameter of a path is described, so that no request has a template for a path."""
+    rest = path
+    for parameter in parameters:
+        if parameter.where == "path":
+            rest = rest.replace("{" + parameter.name + "}", "")
+    found = re.search(r"\{[^{}]*\}?|\}", rest)
+    if found:
+        raise _LeftOut(f"its path has {found[0]}, which is none of its described parameters")
+
+
 def _is_json(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
@@ -357,11 +373,15 @@ def connections(headers: Mapping[str, str]) -> httpx.Client:
     """Returns the connections of an API, which are closed when no tool uses them any more."""
     import httpx
 
+    from . import _exchange
+
     class Connections(httpx.Client):
         def __del__(self) -> None:
             self.close()
 
-    return Connections(headers=headers)
+    # All runs of all tenants share the connections: no cookie of one may reach another.
+    hooks = {"response": [_exchange.keep_location]}
+    return Connections(headers=headers, cookies=_exchange.no_cookies(), event_hooks=hooks)
 
 
 class Api(NamedTuple):
@@ -374,13 +394,9 @@ class Api(NamedTuple):
 
     def checked(self) -> Api:
         """Returns this API. Raises `ValueError` if its address is none."""
-        import httpx
+        from . import _exchange
 
-        try:
-            url = httpx.URL(self.base_url)
-        except (httpx.InvalidURL, TypeError):
-            url = httpx.URL("")
-        if url.scheme not in ("http", "https") or not url.host:
+        if _exchange.address(self.base_url) is None:
             # Without the address: it may have a password.
             raise ValueError('the address of the API is not valid; pass base_url="https://..."')
         return self
@@ -403,39 +419,95 @@ class Api(NamedTuple):
 
 def function_of(operation: Operation, api: Api) -> Callable[..., Any]:
     """Returns the function that requests an operation."""
-    import httpx
 
     def request(**arguments: Any) -> Any:
         call: ToolCall = arguments.pop(CALL)
-        path, query, headers, cookies = _placed(operation, arguments)
+        return _Requested(operation, api, call).exchanged(arguments)
+
+    return request
+
+
+class _Requested:
+    """A request of an operation."""
+
+    def __init__(self, operation: Operation, api: Api, call: ToolCall) -> None:
+        self._operation = operation
+        self._api = api
+        self._call = call
+
+    def exchanged(self, arguments: Mapping[str, Any]) -> Any:
+        """Sends the request, and returns the result of its response."""
+        import httpx
+
+        from . import _exchange
+
+        left = self._call.remaining
+        timeout = self._api.timeout if left is None else max(min(self._api.timeout, left), 0.001)
+        exchange = _exchange.Exchange(None if left is None else time.monotonic() + left, timeout)
+        try:
+            with _exchange.bounded(exchange) as trace:
+                request = self._request(arguments, timeout, trace)
+                response = self._api.http.send(request, stream=True, follow_redirects=False)
+                try:
+                    return self._result(response)
+                finally:
+                    response.close()
+        except httpx.TransportError as error:
+            self._raise_lost(error, exchange.may_have_arrived)
+
+    def _request(self, arguments: Mapping[str, Any], timeout: float, trace: Any) -> httpx.Request:
+        import httpx
+
+        operation, api = self._operation, self._api
+        path, query, given, cookies = _placed(operation, arguments)
+        # Names in any case, each once: those that are set here replace arguments.
+        headers = httpx.Headers(given)
+        headers["Accept-Encoding"] = "identity"
         content = None
         if operation.body is not None and "body" in arguments:
             headers["Content-Type"] = operation.body
             content = _encoded(operation.body, arguments["body"])
-        if operation.method not in READS and call.key is not None:
-            headers["Idempotency-Key"] = call.key
+        if operation.method not in READS and self._call.key is not None:
+            headers["Idempotency-Key"] = self._call.key
         if cookies:
             headers["Cookie"] = "; ".join(cookies)
-        left = call.remaining
         try:
-            with api.http.stream(
+            return api.http.build_request(
                 operation.method.upper(),
                 api.url(path),
                 params=tuple(query),
                 headers=headers,
                 content=content,
-                timeout=api.timeout if left is None else max(min(api.timeout, left), 0.001),
-                follow_redirects=False,
-            ) as response:
-                return _result_of(response, api.max_response_bytes)
-        except httpx.InvalidURL:
+                timeout=timeout,
+                extensions={"trace": trace},
+            )
+        except (httpx.InvalidURL, ValueError):
             # Its text may have a part of the address.
             raise ToolError("the address of the operation is not valid; nothing was sent") from None
-        except httpx.TransportError as error:
-            failed = f"{api.base_url} did not respond: {str(error) or type(error).__name__}"
-            raise ToolError(api.without_credentials(failed)) from error
 
-    return request
+    def _raise_lost(self, error: Exception, may_have_arrived: bool) -> NoReturn:
+        failed = f"{self._api.base_url} did not respond: {str(error) or type(error).__name__}"
+        failed = self._api.without_credentials(failed)
+        if may_have_arrived and self._operation.method not in REPEATABLE:
+            # The program must not make the call again.
+            raise CallInterrupted(f"{failed}; it is unknown whether the request was carried out") from error
+        raise ToolError(failed) from error
+
+    def _result(self, response: httpx.Response) -> Any:
+        try:
+            return _result_of(response, self._api.max_response_bytes)
+        except _NotRead as why:
+            if self._operation.method in READS:
+                raise ToolError(f"{why}{why.instead}") from None
+            raise ToolError(f"status {response.status_code}, so the request had its effect; {why}") from None
+
+
+class _NotRead(Exception):
+    """Why a response has no result, and what to do instead if it can be requested again."""
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(why)
+        self.instead = instead
 
 
 def _placed(
@@ -517,29 +589,52 @@ def _encoded(content_type: str, body: Any) -> bytes:
 
 
 def _content_of(response: httpx.Response, max_bytes: int) -> bytes:
-    content = b""
-    for received in response.iter_bytes():
-        content += received
-        if len(content) > max_bytes:
-            raise ToolError(f"the response is larger than {max_bytes} bytes; request less")
-    return content
+    from . import _exchange
+
+    encoding = _exchange.encoding_of(response)
+    if encoding is not None:
+        # What it becomes may be a thousand times as large, more than once.
+        raise _NotRead(f"the response is compressed with {encoding!r}, which was not asked for")
+    parts: list[bytes] = []
+    size = 0
+    for received in response.iter_raw():
+        parts.append(received)
+        size += len(received)
+        if size > max_bytes:
+            raise _NotRead(f"the response is larger than {max_bytes} bytes", "; request less")
+    return b"".join(parts)
+
+
+def _decoded(response: httpx.Response, content: bytes) -> str:
+    try:
+        return content.decode(response.charset_encoding or "utf-8", "replace")
+    except (LookupError, ValueError):
+        # Not every name of a codec is one of text.
+        return content.decode("utf-8", "replace")
 
 
 def _result_of(response: httpx.Response, max_bytes: int) -> Any:
-    status, content = response.status_code, _content_of(response, max_bytes)
-    text = content.decode(response.encoding or "utf-8", "replace")
+    from . import _exchange
+
+    status = response.status_code
     if not 200 <= status < 300:
-        where = f" to {response.headers['location']}, which is not followed" if "location" in response.headers else ""
+        to = _exchange.location(response)
+        where = f" to {to}, which is not followed" if to is not None else ""
+        try:
+            text = _decoded(response, _content_of(response, max_bytes))
+        except _NotRead as why:
+            text = str(why)
         about = f": {text[:500]}" if text else ""
         raise ToolError(f"status {status} {response.reason_phrase}{where}{about}", code=status)
+    content = _content_of(response, max_bytes)
     kind = response.headers.get("content-type", "")
     if not content:
         return None
     if _is_json(kind):
         try:
             return cast(Any, json.loads(content))
-        except ValueError as error:
-            raise ToolError(f"the response is not valid JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise _NotRead(f"the response is not valid JSON: {error}") from error
     if kind.startswith("text/") or "xml" in kind:
-        return text
+        return _decoded(response, content)
     return {"base64": base64.b64encode(content).decode(), "content_type": kind}

@@ -12,8 +12,20 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn
 
 from . import _ptcl
-from ._engine import AskedCall, Cancellation, CoreEngine, CoreSession, DataSet, OpenCall, Outcome, Record, close, forked
-from ._loop import drive, served_calls
+from ._engine import (
+    AskedCall,
+    Cancellation,
+    CoreEngine,
+    CoreSession,
+    DataSet,
+    OpenCall,
+    Outcome,
+    Record,
+    ToolCall,
+    close,
+    forked,
+)
+from ._loop import drive, ended, served_calls
 from .limits import Limits, _named
 from .policy import Decision, checked
 from .suspended import Suspended
@@ -372,7 +384,8 @@ class Session:
     def _core(self) -> CoreSession:
         # The thread of the turn waits for the tool, so the tool must not wait for the turn. Other kinds of tools are on
         # threads that the session knows.
-        if any(self._session.has_call(call) for call in served_calls.get()):
+        # Calls of the client, which are none of a session here, are served on the same loop.
+        if any(isinstance(call, ToolCall) and self._session.has_call(call) for call in served_calls.get()):
             raise RuntimeError(
                 "the session is running a turn; a tool cannot use its own session, open another with engine.session()"
             )
@@ -385,7 +398,8 @@ class Session:
         return core.run(program, core.begin())
 
     async def run_async(self, program: str, **unknown: NoReturn) -> Outcome:
-        """Runs one more program in a thread. Cancelling the task ends the turn."""
+        """Runs one more program in a thread. Cancelling the task ends the turn; the task ends when the tool that the turn waits
+        for has ended, however often it is cancelled."""
         _only_a_program(unknown)
         core = self._core
         # Before the thread starts: the task may be cancelled first.
@@ -396,7 +410,7 @@ class Session:
         except asyncio.CancelledError:
             core.cancel(number)
             # The next turn must not begin before this one has ended.
-            await asyncio.wait([turn])
+            await ended(turn)
             raise
 
     def save(self) -> bytes:
@@ -525,14 +539,14 @@ def _above_the_ceiling(asked: Limits, most: Mapping[str, int]) -> str:
 
 
 async def _in_thread(work: Callable[[], Suspended | Outcome], options: dict[str, Any]) -> Suspended | Outcome:
-    """Does work in a thread. If the task is cancelled, the run ends, and the task when it has."""
+    """Does work in a thread. If the task is cancelled, however often, the run ends, and the task when it has."""
     cancellation = options["cancellation"] = Cancellation()
     done = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:
         cancellation.cancel()
-        await asyncio.wait([done])
+        await ended(done)
         raise
 
 

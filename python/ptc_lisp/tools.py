@@ -167,15 +167,19 @@ class Tools(Sequence[Tool]):
         - `document` is the parsed document, or its JSON text. References are resolved within it; nothing is fetched.
         - `base_url` is the address of the API; the default is the document's first server.
         - `headers` are sent with each request. Programs do not see them.
-        - `timeout` is how many seconds the API may send nothing, if the run has so many left. A response of more than
-          `max_response_bytes` is an error of the tool.
+        - `timeout` is how many seconds the headers of a response may take, and then the API may send nothing. The response
+          ends with the run at the latest. One of more than `max_response_bytes`, or that is compressed, is an error of the
+          tool.
         - `prefix` is put before the names, which are the `operationId` of each operation.
 
         Arguments are the parameters by name, and `body`. GET and HEAD have `effect="read"`, others `"write"`. A response
         with another status than 2xx is an error of the tool with the status as its code, and so is a redirect. An operation
         that is malformed, has a schema that an engine refuses, or cannot be requested, for example with a body of files, is
         left out and logged. Headers that `headers` has, `Authorization`, `Cookie`, and those of the connection are no
-        arguments. Requests go only to the scheme, host and port of the address.
+        arguments. Requests go only to the scheme, host and port of the address. Cookies of responses are not kept.
+
+        A POST or PATCH that was sent and has no response ends the run with `unknown_call`, which programs do not catch: it
+        may have been carried out.
 
         Raises `ValueError` if the document is not OpenAPI 3.x, or if there is no complete address: that of `base_url`, or of
         the document.

@@ -318,6 +318,81 @@ def test_a_cancelled_tool_is_an_error_of_the_tool():
 
     engine = Engine(tools=[give_up], limits=LONG)
     assert asyncio.run(engine.run_async("(try (tool/give_up {}) (catch Exception e 1))")).value == 1
+    assert engine.run("(try (tool/give_up {}) (catch Exception e (:message e)))").value == "tool/give_up: the tool was cancelled"
+
+
+@pytest.mark.parametrize("how", ["run_async", "start_async", "session"])
+@pytest.mark.parametrize("program", ["(tool/hang {})", "(pmap (fn [_] (tool/hang {})) [1 2])", "(tool/give_up {})"])
+def test_no_exception_is_logged_of_a_tool_that_raised_none(how, program, caplog):
+    began = threading.Event()
+
+    @tool
+    async def hang() -> int:
+        began.set()
+        await asyncio.sleep(600)
+        return 1
+
+    @tool
+    async def give_up() -> int:
+        began.set()
+        raise asyncio.CancelledError
+
+    engine = Engine(tools=[hang, give_up], limits=LONG)
+    brief = Engine(tools=[hang, give_up], limits=Limits(timeout=0.1))
+
+    def begin(engine):
+        return (engine.session().run_async if how == "session" else getattr(engine, how))(program)
+
+    async def main():
+        task = asyncio.create_task(begin(engine))
+        await asyncio.to_thread(began.wait)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled() or "give_up" in program
+        assert not (await begin(brief)).ok
+
+    asyncio.run(main())
+    # Tasks that other tests left behind may be logged now.
+    assert not [record.getMessage() for record in caplog.records if record.getMessage().startswith("tool/")]
+
+
+@pytest.mark.parametrize("how", ["start_async", "session"])
+@pytest.mark.parametrize("scope", [False, True])
+def test_a_task_that_is_cancelled_twice_ends_after_its_tool(how, scope):
+    began, goes_on = threading.Event(), threading.Event()
+    ended = []
+
+    @tool
+    def slow() -> int:
+        began.set()
+        assert goes_on.wait(60)
+        ended.append(True)
+        return 1
+
+    engine = Engine(tools=[slow], limits=LONG)
+
+    async def begin():
+        await (engine.session().run_async if how == "session" else engine.start_async)("(tool/slow {})")
+
+    async def in_scope():
+        anyio = pytest.importorskip("anyio")
+        with anyio.CancelScope() as cancelled:
+            asyncio.get_running_loop().call_later(0.05, cancelled.cancel)
+            await begin()
+
+    async def main():
+        task = asyncio.create_task(in_scope() if scope else begin())
+        await asyncio.to_thread(began.wait)
+        for _ in range(20):
+            if not scope:
+                task.cancel()
+            await asyncio.sleep(0.01)
+        assert not task.done() and not ended
+        goes_on.set()
+        await asyncio.wait([task])
+        assert ended == [True] and task.cancelled() == (not scope)
+
+    asyncio.run(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
 import datetime
 import inspect
 import gzip
 import json
+import logging
 import pathlib
 import pickle
 import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from random import Random
 from typing import Any
 
 import httpx
@@ -24,6 +28,7 @@ from service import Proxy, Service, sha256
 from ptc_lisp import Engine, Limits, RunError, Tool, ToolCall, ToolError, tool
 from ptc_lisp.client import (
     AsyncClient,
+    AsyncSession,
     Busy,
     Client,
     Conflict,
@@ -32,12 +37,15 @@ from ptc_lisp.client import (
     Forbidden,
     InvalidRequest,
     NotFound,
+    OpenCall,
     Outcome,
     Retries,
     Run,
     Problem,
     RunStuck,
     ServiceError,
+    Session,
+    SessionState,
     StillWaiting,
     Unauthorized,
     UnexpectedAnswer,
@@ -211,6 +219,15 @@ def test_a_tool_that_raises(service: Service, connect: Callable[..., Any], caplo
     assert outcomes[2].value[0].endswith("KeyError: 'n'")
     assert [record.exc_info is not None for record in caplog.records if record.name == "ptc_lisp"] == [True]
     assert "test_client.py" in caplog.text
+
+
+def test_a_tool_runs_a_session_of_its_own(service: Service, connect: Callable[..., Any]) -> None:
+    session = Engine().session()
+
+    async def counted(n: int) -> int:
+        return (await asyncio.to_thread(session.run, f"(+ {n} 1)")).value + session.run("1").value
+
+    assert connect(service.url, tools=[counted]).run("(tool/counted {:n 1})").raise_for_error().value == 3
 
 
 def test_durable_run(service: Service, connect: Callable[..., Any]) -> None:
@@ -818,8 +835,11 @@ def test_memory_is_one_object(service: Service, connect: Callable[..., Any]) -> 
 class Fake:
     """A server that answers each request with the same bytes, and counts them."""
 
-    def __init__(self, answer: bytes, hangs: bool = False, drips: bool = False) -> None:
-        self._answer, self._hangs, self._drips = answer, hangs, drips
+    def __init__(
+        self, answer: bytes, hangs: bool = False, drips: bool | bytes = False, drips_for: bytes | None = None
+    ) -> None:
+        self.answer, self._hangs, self._drips = answer, hangs, b" " if drips is True else drips
+        self._drips_for = drips_for
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._over = threading.Event()
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -837,12 +857,15 @@ class Fake:
     def _serve(self, client: socket.socket) -> None:
         with client:
             try:
-                while b"\r\n\r\n" not in client.recv(65536):
-                    pass
+                received = b""
+                while b"\r\n\r\n" not in received:
+                    received += client.recv(65536)
                 self.requests += 1
-                client.sendall(self._answer)
-                while self._drips and not self._over.wait(0.02):
-                    client.sendall(b" ")
+                drips = self._drips and (self._drips_for is None or self._drips_for in received.partition(b"\r\n")[0])
+                if not drips or self._drips_for is None:
+                    client.sendall(self.answer)
+                while drips and not self._over.wait(0.02):
+                    client.sendall(self._drips or b"")
                 if self._hangs:
                     self._over.wait()
             except OSError:
@@ -889,6 +912,324 @@ def test_whatever_is_answered_is_an_exception_of_the_client(connect: Callable[..
         blocking.close()
 
 
+# Answers that are not those of the service, made of recorded ones.
+
+
+class Whole(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """The bytes of a response."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._content
+
+
+class Recorder(httpx.HTTPTransport):
+    """A transport that keeps the answers, by the kind of their request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[tuple[str, int, str]] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        got = super().handle_request(request)
+        text = b"".join(got.stream).decode()  # type: ignore[arg-type]
+        self.answers.append((kind_of(request), got.status_code, text))
+        return httpx.Response(got.status_code, headers=got.headers, stream=Whole(text.encode()))
+
+
+def kind_of(request: httpx.Request) -> str:
+    """Returns the method and the path of a request, without names."""
+    parts = request.url.path.split("/")
+    return " ".join([request.method, "/".join("*" if at in (3, 5) else part for at, part in enumerate(parts))])
+
+
+def recorded(service: Service) -> list[tuple[str, int, str]]:
+    """Returns an answer of each kind, those of runs of several outcomes."""
+    transport = Recorder()
+    ask = Tool.external("ask", "(n :int) -> :int")
+    with Client(service.url, transport=transport) as client:
+        program = "(println 1) (let [y (:totl data/o)]\n  (tool/ask {:n 1}) (+ 1 y))"
+        for memory in (None, "{}"):
+            client.run('(println "a") (:totl data/o) [1 {:a 2}]', data={"o": {"total": 1}}, memory=memory)
+        client.run("(let [x 5]\n (+ x nil))")
+        client.run("(fail {:a 1})")
+        run = waiting(client, client.start(program, tools=[ask], data={"o": {"total": 1}}))
+        client.reply(run.calls[0], 1)
+        client.wait(run)
+        client.cancel(run)
+        list(client.events(run))
+        client.list(limit=1)
+        with client.session(setup=["(def x 1)"]) as session:
+            session.run("(def y (inc x))")
+            session.undo()
+            session.fork()
+            session.state()
+        client.check("(foo)")
+        for wrong in (lambda: client.get("none"), lambda: client.run("1", traceparent=5)):
+            with pytest.raises(Problem):
+                wrong()  # type: ignore[no-untyped-call]
+    # Of equal ones, the first.
+    return list({(kind, status, re.sub(r"\d+", "0", text)): (kind, status, text) for kind, status, text in transport.answers}.values())
+
+
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from paths_of(one, (*path, key))
+
+
+ABSENT = object()
+OTHERS = [
+    ABSENT, None, True, 0, 5, -1, 10**30, 1.5, "", "x", "..", "\ud800", "a\nb", [], [1], [[]], {}, {"a": 1}, {"a": []},
+]
+
+
+def changed(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    """Returns a value with another one at a path."""
+    if not path:
+        return other
+    if len(path) == 1 and other is ABSENT:
+        return {k: v for k, v in value.items() if k != path[0]} if isinstance(value, dict) else value[: path[0]]
+    copied = value.copy()
+    copied[path[0]] = changed(copied[path[0]], path[1:], other)
+    return copied
+
+
+def look_at(value: Any) -> None:
+    """Uses all that an object of the client has in public."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            look_at(one)
+    if not dataclasses.is_dataclass(value):
+        return
+    repr(value)
+    for name in dir(type(value)) + list(vars(value)):
+        if not name.startswith("_"):
+            got = getattr(value, name)
+            if callable(got):
+                with contextlib.suppress(RunError):
+                    got()
+            else:
+                look_at(got)
+
+
+def uses_of(kind: str, client: Both, call: OpenCall) -> list[Callable[[], Any]]:
+    """Returns what reads an answer to a request."""
+    do = client.do
+    session = SessionState("s", 1, 1, 1, 1, 1)
+    own: Any = (AsyncSession if client.loop else Session)(client.client, session, None)
+
+    def page() -> None:
+        look_at(first := client.list())
+        for run in first.runs:
+            client.get(run)
+        client.list(cursor=first.next)
+
+    def opened() -> None:
+        do(do(client.client.session()).run("1"))
+
+    def answered() -> None:
+        for each in client.get("r").calls:
+            look_at(client.approve(each))
+
+    uses: dict[str, list[Callable[[], Any]]] = {
+        "POST /v1/run": [lambda: client.run("(a\nb)")],
+        "POST /v1/runs": [lambda: client.run("(a\nb)", timeout=0.02), lambda: client.start("1"), lambda: client.cancel(client.start("1"))],
+        "GET /v1/runs/*": [lambda: client.get("r"), lambda: client.wait("r", timeout=0.02), answered],
+        "DELETE /v1/runs/*": [lambda: client.cancel("r")],
+        "POST /v1/runs/*/calls/*": [lambda: client.reply(call, 1), lambda: client.reject(call, "no")],
+        "GET /v1/runs": [page],
+        "GET /v1/runs/*/events": [lambda: events_of(client, "r")],  # type: ignore[arg-type]
+        "POST /v1/sessions": [opened],
+        "GET /v1/sessions/*": [lambda: do(own.state()), lambda: client.load_session("s")],
+        "POST /v1/sessions/*/turns": [lambda: do(own.run("1"))],
+        "POST /v1/sessions/*/undo": [lambda: do(own.undo())],
+        "POST /v1/sessions/*/fork": [lambda: do(own.fork())],
+        "DELETE /v1/sessions/*": [lambda: do(own.delete())],
+        "POST /v1/check": [lambda: client.check("1")],
+    }
+    return uses[kind]
+
+
+def texts_of(kind: str, text: str) -> Iterator[tuple[Any, str]]:
+    """Returns changed forms of an answer, each with what was changed."""
+    if kind.endswith("/events"):
+        for part in text.split("\n\n"):
+            lines = dict(line.split(": ", 1) for line in part.splitlines() if not line.startswith(":"))
+            if lines.get("event") in ("answer", "print"):
+                for change, data in texts_of("", lines["data"]):
+                    yield change, f"id: 1\nevent: {lines['event']}\ndata: {data}\n\n"
+        for name in ("\u00e9", "a\0b", " x ", "a\rb", "", "a\x01", "a" * 100_000):
+            yield name, f"id: {name}\nevent: print\ndata: {{}}\n\n"
+    elif text:
+        document = json.loads(text)
+        for path in paths_of(document):
+            for other in OTHERS:
+                if path or other is not ABSENT:
+                    yield (path, other), json.dumps(changed(document, path, other))
+
+
+def test_whatever_a_field_is_the_client_has_an_exception_for_it(
+    service: Service, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, logger="ptc_lisp")
+    answers = recorded(service)
+    normal = {kind: (status, text) for kind, status, text in answers}
+    given: list[tuple[str, int, str]] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        kind = kind_of(request)
+        status, text = normal[kind]
+        if given and kind == given[0][0]:
+            _, status, text = given.pop()
+        headers = {"Content-Type": "application/problem+json" if status >= 400 else "application/json"}
+        return httpx.Response(status, headers=headers, stream=Whole(text.encode("utf-8", "surrogatepass")))
+
+    monkeypatch.setattr(_requests, "_SAME", 0.001)
+    client = connect("http://service", transport=httpx.MockTransport(handle), retries=Retries(max_seconds=0), tools=[price])
+    call = OpenCall("r", "1", "price", {}, None, "result")
+    tried = refused = 0
+    for kind, status, text in answers:
+        for change, other in texts_of(kind, text):
+            for use in uses_of(kind, client, call):
+                given[:] = [(kind, status, other)]
+                tried += 1
+                try:
+                    look_at(use())
+                except ServiceError as error:
+                    refused += 1
+                    str(error)
+                except Exception as error:
+                    raise AssertionError(f"{kind}: {change!r}: {error!r}") from error
+    assert tried > 5_000 and refused > 1_000, (tried, refused)
+
+
+@pytest.mark.parametrize(
+    "where", ["mailto:x", "javascript:alert(1)", "http://xn--/", "http://[", "//", "http://a:99999999/", "?", "\xff", "http://a b"]
+)
+def test_redirects_to_no_address_are_problems(connect: Callable[..., Any], where: str) -> None:
+    with Fake(http("302 Found", b"{}", f"Location: {where}")) as fake:
+        client = connect(fake.url)
+        for request in (lambda: client.run("1"), lambda: events_of(client, "r1")):  # type: ignore[arg-type]
+            with pytest.raises(Problem, match="the service redirects to ") as raised:
+                request()
+            assert f"redirects to {where}, which is not followed" in str(raised.value)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 101 Switching Protocols\r\n\r\nx", b"\0\0\0", b"HTTP/1.1 999 \r\n\r\n", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000])
+def test_what_is_no_http_is_an_exception_of_the_client(connect: Callable[..., Any], answer: bytes) -> None:
+    with Fake(answer) as fake:
+        client = connect(fake.url, retries=Retries(max_seconds=0))
+        for request in (lambda: client.run("1"), lambda: events_of(client, "r1")):  # type: ignore[arg-type]
+            with pytest.raises(ServiceError):
+                request()
+
+
+def test_whatever_the_bytes_are_the_client_has_an_exception_for_them(connect: Callable[..., Any]) -> None:
+    state = {"run_id": "r", "status": "running", "calls": [], "created_ms": 1, "updated_ms": 1}
+    whole = http("200 OK", json.dumps(state).encode(), "Set-Cookie: a=b; Path=/; Max-Age=9", "Content-Type: application/json")
+    random, seen = Random(4), {"read": 0, "refused": 0}
+    with Fake(whole) as fake:
+        client = connect(fake.url, retries=Retries(max_seconds=0))
+        for _ in range(500):
+            changed = bytearray(whole)
+            for _ in range(random.randrange(1, 4)):
+                at = random.randrange(len(changed))
+                changed[at : at + random.choice((0, 1, 9))] = bytes(random.choice(b"\0\n\r :9\xff{") for _ in range(random.randrange(3)))
+            fake.answer = bytes(changed)
+            try:
+                look_at(client.get("r"))
+                seen["read"] += 1
+            except ServiceError:
+                seen["refused"] += 1
+    assert min(seen.values()) > 20, seen
+
+
+def test_cookies_are_not_sent_back(connect: Callable[..., Any]) -> None:
+    state = {"run_id": "r", "status": "running", "calls": [], "created_ms": 1, "updated_ms": 1}
+    answer = http("200 OK", json.dumps(state).encode(), "Set-Cookie: a=\xe9; Path=/", "Set-Cookie: b=c")
+    with Fake(answer) as fake:
+        client = connect(fake.url)
+        assert client.get("r") == client.get("r") and len(client.client._http.cookies.jar) == 0
+
+
+def test_addresses_and_names_that_are_none_are_misuse(connect: Callable[..., Any]) -> None:
+    for url in ("unix:", "http://", "http://xn--/", "http://h:99999", "http://a b", "http://[", "http://a\0", "http://%41"):
+        with pytest.raises(ValueError, match="url must have the path|url is not a valid address"):
+            connect(url)
+    client = connect("http://127.0.0.1:9")
+    for name in ("\ud800", "", ".."):
+        with pytest.raises(ValueError, match="as the service gave it"):
+            client.get(name)
+
+
+@pytest.mark.parametrize(
+    "answer, more",
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+    ],
+)
+def test_timeout_bounds_a_response_without_end(
+    connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, answer: bytes, more: bytes
+) -> None:
+    monkeypatch.setattr(_requests, "_SUBMITTING", 0.2)
+    with Fake(answer, drips=more) as fake:
+        client = connect(fake.url, timeout=600.0, retries=Retries(max_seconds=600))
+        started = time.monotonic()
+        with pytest.raises(ConnectionLost):
+            client.run("1", timeout=0.2)
+        with pytest.raises(ConnectionLost):
+            client.wait("r1", timeout=0.2)
+        brief = connect(fake.url, timeout=0.2, retries=Retries(max_seconds=0))
+        if not answer.endswith(b"\r\n\r\n"):
+            # Its headers have no end: the timeout of the client bounds those.
+            for request in (lambda: brief.run("1"), lambda: brief.list(), lambda: brief.get("r1", wait=0.1)):
+                with pytest.raises(ConnectionLost):
+                    request()
+            monkeypatch.setattr(_requests, "_STREAM_SILENCE", 0.1)
+            with pytest.raises(ConnectionLost):
+                events_of(brief, "r1")  # type: ignore[arg-type]
+        assert time.monotonic() - started < 60
+
+
+def test_timeout_bounds_each_request_of_a_run(connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_requests, "_SUBMITTING", 0.2)
+    call = {"call": "1", "name": "price", "arguments": {"sku": "a"}, "question": None, "phase": "result"}
+    state = {"run_id": "r", "status": "waiting", "calls": [call], "created_ms": 1, "updated_ms": 1}
+    good = http("202 Accepted", json.dumps(state).encode())
+    endless = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+    started = time.monotonic()
+    # The look at the run, and the reply to its call.
+    for path in (b"GET ", b"/calls/"):
+        with Fake(good, drips=endless, drips_for=path) as fake:
+            client = connect(fake.url, timeout=600.0, retries=Retries(max_seconds=600))
+            with pytest.raises((StillWaiting, ConnectionLost)):
+                client.run("1", tools=[price], timeout=0.3)
+            assert fake.requests > 1
+    assert time.monotonic() - started < 60
+
+
+def test_a_connection_is_used_again_with_its_own_time(service: Service, connect: Callable[..., Any]) -> None:
+    with Proxy(service.port) as proxy:
+        client = connect(proxy.url, timeout=1.0)
+        for _ in range(3):
+            assert client.run("1", timeout=60).value == 1
+        # The service holds this one for longer than the timeout of the client, which is the time beyond.
+        run = client.start("(tool/ask {})", tools=[Tool.external("ask")])
+        waiting(client, run)
+        assert not client.get(run, wait=2, since_ms=client.get(run).updated_ms).done
+        assert proxy.connections == 1
+
+
 def test_redirects_are_named_and_not_followed(connect: Callable[..., Any]) -> None:
     with Fake(http("307 Temporary Redirect", b"", "Location: https://new.example/")) as fake:
         with pytest.raises(Problem, match="redirects to https://new.example/, which is not followed"):
@@ -896,7 +1237,10 @@ def test_redirects_are_named_and_not_followed(connect: Callable[..., Any]) -> No
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_timeout_bounds_a_service_that_does_not_answer(connect: Callable[..., Any], drips: bool) -> None:
+def test_timeout_bounds_a_service_that_does_not_answer(
+    connect: Callable[..., Any], drips: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_requests, "_SUBMITTING", 0.3)
     with Fake(b"HTTP/1.1 200 OK\r\n\r\n" if drips else b"", hangs=True, drips=drips) as fake:
         client = connect(fake.url, timeout=600.0, retries=Retries(max_seconds=600))
         started = time.monotonic()

@@ -1,9 +1,13 @@
 """Tools of an OpenAPI document, against a real HTTP server."""
 
 import asyncio
+import gzip
 import json
 import logging
+import re
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
@@ -379,3 +383,161 @@ def test_definitions_do_not_collide():
     properties = schema["properties"]["body"]["properties"]
     kinds = [schema["$defs"][properties[str(n)]["$ref"].rsplit("/", 1)[1]]["type"] for n in range(4)]
     assert kinds == ["string", "integer", "boolean", "number"]
+
+
+class Raw:
+    """A server that answers each request with bytes of a test, and keeps the requests."""
+
+    def __init__(self, answer, more=None):
+        self._answer, self._more = answer, more
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._over = threading.Event()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.requests = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client:
+            try:
+                received = b""
+                while b"\r\n\r\n" not in received:
+                    received += client.recv(65536)
+                self.requests.append(received.decode())
+                client.sendall(self._answer)
+                while self._more and not self._over.wait(0.005):
+                    client.sendall(self._more)
+            except OSError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+def http(status, body, *headers):
+    head = "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers])
+    return head.encode("latin-1") + b"\r\n\r\n" + body
+
+
+def engine_of(url, paths=None, timeout=60.0, **options):
+    paths = paths or {"/it": {"get": GET, "post": {**GET, "operationId": "do"}, "put": {**GET, "operationId": "set"}}}
+    return Engine(tools=Tools.from_openapi(described(paths), base_url=url, **options), limits=Limits(timeout=timeout))
+
+
+def test_no_cookies_are_kept():
+    with Raw(http("200 OK", b"{}", "Content-Type: application/json", "Set-Cookie: session=secret; Path=/")) as api:
+        engine = engine_of(api.url)
+        for tenant in ("one", "other"):
+            engine.run("(tool/it {})", tenant=tenant).raise_for_error()
+        assert len(api.requests) == 2 and "cookie" not in "".join(api.requests).lower()
+
+
+def test_compressed_responses_are_not_read():
+    twice = gzip.compress(gzip.compress(b" " * 10_000_000))
+    with Raw(http("200 OK", twice, "Content-Type: application/json", "Content-Encoding: gzip, gzip")) as api:
+        accept = {"name": "accept-encoding", "in": "header", "required": True, "schema": {"type": "string"}}
+        engine = engine_of(api.url, {"/it": {"get": {**GET, "parameters": [accept]}}}, headers={"Accept-Encoding": "br"})
+        message = engine.run("(tool/it {})").error.message
+        assert message.endswith("the response is compressed with 'gzip, gzip', which was not asked for")
+        assert re.findall(r"(?im)^accept-encoding: (.*)\r$", api.requests[0]) == ["identity"]
+
+
+@pytest.mark.parametrize("where", ["mailto:x", "javascript:alert(1)", "http://xn--/", "http://[", "//", "http://a:99999999/"])
+def test_redirects_to_no_address_are_named(where):
+    with Raw(http("302 Found", b"", f"Location: {where}")) as api:
+        outcome = engine_of(api.url).run("(try (tool/do {}) (catch Exception e [(:code e) (:message e)]))")
+        assert outcome.value == [302, f"tool/do: status 302 Found to {where}, which is not followed"]
+
+
+@pytest.mark.parametrize("address", ["http://xn--/", "http://a b", "http://h:99999", "http://[", "http://\0"])
+def test_an_address_that_is_none_is_misuse(address):
+    with pytest.raises(ValueError, match="the address of the API is not valid"):
+        Tools.from_openapi(described({}), base_url=address)
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"what?\r\n\r\n"])
+def test_a_write_without_a_response_is_unknown(answer):
+    with Raw(answer) as api:
+        engine = engine_of(api.url)
+        error = engine.run("(try (tool/do {}) (catch Exception e 1))").error
+        assert error.reason == "unknown_call" and len(api.requests) == 1
+        # These have no second effect.
+        assert engine.run("(mapv (fn [f] (try (f) (catch Exception e 1))) [#(tool/it {}) #(tool/set {})])").value == [1, 1]
+    assert engine.run("(try (tool/do {}) (catch Exception e 1))").value == 1, "nothing listens: nothing was sent"
+
+
+@pytest.mark.parametrize(
+    "answer, why",
+    [
+        (http("201 Created", b"{" * 200, "Content-Type: application/json"), "larger than 100 bytes"),
+        (http("201 Created", b"{", "Content-Type: application/json"), "not valid JSON"),
+        (http("201 Created", b"[" * 99, "Content-Encoding: br"), "compressed with 'br'"),
+    ],
+)
+def test_a_write_whose_response_is_not_read_had_its_effect(answer, why):
+    with Raw(answer) as api:
+        engine = engine_of(api.url, max_response_bytes=100)
+        message = engine.run("(tool/do {})").error.message
+        assert message.startswith("tool/do: status 201, so the request had its effect; ") and why in message
+        assert "request less" not in message and "had its effect" not in engine.run("(tool/it {})").error.message
+
+
+@pytest.mark.parametrize(
+    "path, what", [("/u/{id}", "{id}"), ("/u/{sku}/{id}", "{id}"), ("/u/{", "{"), ("/u/}", "}"), ("/u/{}", "{}")]
+)
+def test_a_path_with_parameters_that_are_not_described(path, what, caplog):
+    parameters = [{"name": "sku", "in": "path", "required": True}, {"name": "id", "in": "query"}]
+    with caplog.at_level(logging.WARNING, logger="ptc_lisp"):
+        tools = Tools.from_openapi(described({path: {"get": {**GET, "parameters": parameters}}}), base_url="http://x")
+    assert len(tools) == 0 and f"its path has {what}, which is none of its described parameters" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "answer, more",
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000),
+    ],
+)
+def test_headers_without_end_end_at_the_timeout(answer, more):
+    with Raw(answer, more) as api:
+        started = time.monotonic()
+        engine = Engine(tools=Tools.from_openapi(described({"/it": {"get": GET}}), base_url=api.url, timeout=0.2), limits=Limits(timeout=60))
+        assert "did not respond" in engine.run("(tool/it {})").error.message
+        assert time.monotonic() - started < 20
+
+
+def test_a_body_without_end_ends_with_the_run():
+    with Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0") as api:
+        started = time.monotonic()
+        assert engine_of(api.url, timeout=0.3).run("(tool/it {})").error is not None
+        assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("charset", ["hex", "zlib", "idna", "undefined", "nothing"])
+def test_a_charset_that_is_none(charset):
+    with Raw(http("200 OK", b"abc", f"Content-Type: text/plain; charset={charset}")) as api:
+        assert engine_of(api.url).run("(tool/it {})").value == "abc"
+
+
+def test_a_key_of_a_recorded_write_replaces_an_argument():
+    with Raw(http("200 OK", b"")) as api:
+        given = {"name": "idempotency-key", "in": "header", "schema": {"type": "string"}}
+        tools = Tools.from_openapi(described({"/it": {"post": {**GET, "parameters": [given]}}}), base_url=api.url)
+        engine = Engine(tools=tools, policy=lambda call: ask("write?"), limits=Limits(timeout=60))
+        run = engine.start('(tool/it {:idempotency-key "mine"})')
+        assert run.approve(run.calls[0]).ok
+        assert re.findall(r"(?im)^idempotency-key: (.*)\r$", api.requests[0]) == [f"{run.run_id}/1"]

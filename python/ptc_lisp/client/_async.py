@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
+from .. import _exchange
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
 from ._errors import ServiceError
 from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step, Submission
 from ._retries import Retries
-from ._sync import Reading, _answer, _lost, _plain, _sent
+from ._sync import Reading, _answer, _exchange_of, _plain, _sent
 from ._tools import Served, ToolLike
 
 if TYPE_CHECKING:
@@ -50,7 +51,13 @@ class AsyncClient:
         if transport is None and self._core.socket is not None:
             transport = httpx.AsyncHTTPTransport(uds=self._core.socket)
         self._http = httpx.AsyncClient(
-            base_url=self._core.url, headers=self._core.headers, timeout=timeout, transport=transport
+            base_url=self._core.url,
+            headers=self._core.headers,
+            timeout=timeout,
+            transport=transport,
+            # One with other characters than ASCII could not be sent back.
+            cookies=_exchange.no_cookies(),
+            event_hooks={"response": [_exchange.keep_location_async]},
         )
 
     async def run(
@@ -122,15 +129,18 @@ class AsyncClient:
         while not feed.is_over:
             got: Answer | Lost | None = None
             try:
-                async with self._http.stream("GET", feed.request.path, **_sent(feed.request, self._core)) as response:
+                response = await self._opened(feed.request)
+                try:
                     if response.status_code != 200:
                         got = _answer(response, await _whole(response, feed.request))
                     else:
                         async for received in _plain(response).aiter_raw():
                             for event in feed.take(received):
                                 yield event
+                finally:
+                    await response.aclose()
             except httpx.TransportError as error:
-                got = _lost(error)
+                got = Lost(error)
             if not feed.is_over:
                 await asyncio.sleep(feed.interrupted(got))
 
@@ -189,7 +199,7 @@ class AsyncClient:
                 elif isinstance(step, Pause):
                     await asyncio.sleep(step.seconds)
                 else:
-                    serving.add(asyncio.ensure_future(self._serve(step.served)))
+                    serving.add(asyncio.ensure_future(self._serve(step.served, step.deadline)))
         finally:
             for task in serving:
                 task.cancel()
@@ -198,12 +208,21 @@ class AsyncClient:
 
     async def _send(self, send: Send) -> Answer | Lost:
         try:
-            async with self._http.stream(send.method, send.path, **_sent(send, self._core)) as response:
-                return _answer(response, await _whole(response, send))
+            with _exchange.bounded_async(_exchange_of(send, self._core)) as trace:
+                async with self._http.stream(send.method, send.path, **_sent(send, self._core, trace)) as response:
+                    return _answer(response, await _whole(response, send))
         except httpx.TransportError as error:
-            return _lost(error)
+            return Lost(error)
+        raise AssertionError("an exchange that is cut off raises")
 
-    async def _serve(self, served: Served) -> None:
+    async def _opened(self, send: Send) -> httpx.Response:
+        """Sends a request, and returns its response when its headers are here."""
+        with _exchange.bounded_async(_exchange_of(send, self._core)) as trace:
+            request = self._http.build_request(send.method, send.path, **_sent(send, self._core, trace))
+            return await self._http.send(request, stream=True)
+        raise AssertionError("an exchange that is cut off raises")
+
+    async def _serve(self, served: Served, deadline: float | None) -> None:
         try:
             if served.tool.is_async:
                 returned = await served.begin()
@@ -217,7 +236,7 @@ class AsyncClient:
             raise
         except Exception as error:
             reply = served.failed(error)
-        await self._drive(self._core.post_served(served, reply))
+        await self._drive(self._core.post_served(served, reply, deadline))
 
 
 async def _whole(response: httpx.Response, send: Send) -> bytes:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from .._engine import reworded
 from .._errors import RunError
 
+_T = TypeVar("_T")
 Json = Mapping[str, Any]
+_KINDS: dict[type, str] = {str: "a string", int: "a whole number", dict: "an object", list: "a list"}
 
 Status = Literal["queued", "running", "waiting", "stuck", "done"]
 """The status of a durable run."""
@@ -28,6 +30,43 @@ class Position:
     end_column: int
 
 
+# What is read of an answer is of the types that the attributes name, or reading it fails.
+
+
+def _fit(name: str, value: Any, kind: type[_T]) -> _T:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError(f"{name} must be {_KINDS[kind]}, not {json.dumps(value):.60}")
+    return value
+
+
+def _get(of: Json, name: str, kind: type[_T]) -> _T:
+    """Returns a field that an object must have."""
+    return _fit(name, of[name], kind)
+
+
+def _maybe(of: Json, name: str, kind: type[_T]) -> _T | None:
+    """Returns a field that an object may have."""
+    value = of.get(name)
+    return None if value is None else _fit(name, value, kind)
+
+
+def _list(of: Json, name: str, kind: type[_T]) -> list[_T]:
+    """Returns a list that an object may have, of values of one type."""
+    return [_fit(name, one, kind) for one in _maybe(of, name, list) or ()]
+
+
+def _id(of: Json, name: str) -> str:
+    """Returns a name that can be a part of a path."""
+    found = _get(of, name, str)
+    if found in ("", ".", "..") or not _is_unicode(found):
+        raise ValueError(f"{name} must be a name, not {found!r:.60}")
+    return found
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= one <= "\udfff" for one in text)
+
+
 def _said(text: str) -> str:
     """Returns a text of the service as users of the client read it."""
     of_routes = "run the program as a durable run (POST /v1/runs), or in the host with Engine::start"
@@ -37,8 +76,10 @@ def _said(text: str) -> str:
 def _position(at: Json) -> Position | None:
     if "line" not in at:
         return None
-    line, column = at["line"], at.get("column", 1)
-    return Position(line, column, at.get("end_line", line), at.get("end_column", column))
+    line, column = _get(at, "line", int), _maybe(at, "column", int)
+    column = 1 if column is None else column
+    end_line, end_column = _maybe(at, "end_line", int), _maybe(at, "end_column", int)
+    return Position(line, column, line if end_line is None else end_line, column if end_column is None else end_column)
 
 
 @dataclass(frozen=True)
@@ -64,11 +105,14 @@ class Error:
 
     @classmethod
     def _of(cls, error: Json, program: str | None) -> Error:
-        details = dict(error.get("details") or {})
-        phase, names = details.pop("phase", None), details.pop("locals", {})
-        message, hint = _said(error["message"]), error.get("hint")
+        details = dict(_maybe(error, "details", dict) or {})
+        phase, names = _maybe(details, "phase", str), _maybe(details, "locals", dict) or {}
+        for name, value in names.items():
+            _fit(name, value, str)
+        details = {name: value for name, value in details.items() if name not in ("phase", "locals")}
+        message, hint = _said(_get(error, "message", str)), _maybe(error, "hint", str)
         hint = None if hint is None else _said(hint)
-        return cls(error["reason"], message, hint, phase, _position(error), details, names, program)
+        return cls(_get(error, "reason", str), message, hint, phase, _position(error), details, names, program)
 
     @classmethod
     def _of_failure(cls, text: str | None) -> Error:
@@ -81,10 +125,12 @@ class Error:
         where = f" (line {at.line}, column {at.column})" if at is not None else ""
         lines = [f"{self.reason}: {self.message}{where}"]
         source = (self.program or "").splitlines()
-        if at is not None and at.line <= len(source):
+        if at is not None and 1 <= at.line <= len(source):
             text, number = source[at.line - 1].replace("\t", " "), str(at.line)
-            end = at.end_column if at.end_line == at.line else len(text) + 1
-            mark = " " * (at.column - 1) + "^" * max(end - at.column, 1)
+            # The service may say anything: no mark is longer than its line.
+            column = min(max(at.column, 1), len(text) + 1)
+            end = min(at.end_column, len(text) + 1) if at.end_line == at.line else len(text) + 1
+            mark = " " * (column - 1) + "^" * max(end - column, 1)
             lines += [f"{number} | {text}", f"{' ' * len(number)} | {mark}"]
         if self.hint:
             lines.append(f"hint: {self.hint}")
@@ -107,7 +153,8 @@ class Warning:
 
     @classmethod
     def _of(cls, warning: Json) -> Warning:
-        return cls(warning["kind"], _said(warning["message"]), warning.get("repair"), _position(warning))
+        message, repair = _said(_get(warning, "message", str)), _maybe(warning, "repair", str)
+        return cls(_get(warning, "kind", str), message, repair, _position(warning))
 
     def __repr__(self) -> str:
         return f"<Warning {self.kind}: {self.message}{'; ' + self.repair if self.repair else ''}>"
@@ -136,13 +183,13 @@ class LedgerEntry:
     @classmethod
     def _of(cls, line: Json) -> LedgerEntry:
         return cls(
-            tool=line["name"],
+            tool=_get(line, "name", str),
             arguments=line["arguments"],
             result=line.get("result"),
-            status=line["status"],
-            error=line.get("error"),
-            duration_us=line["duration_us"],
-            worker=tuple(line["worker"]),
+            status=cast(Any, _get(line, "status", str)),
+            error=_maybe(line, "error", str),
+            duration_us=_get(line, "duration_us", int),
+            worker=tuple(_list(line, "worker", int)),
         )
 
 
@@ -179,7 +226,7 @@ class Usage:
 
     @classmethod
     def _of(cls, usage: Json) -> Usage:
-        return cls(**{name: usage.get(name) for name in cls.__dataclass_fields__})  # type: ignore[arg-type]
+        return cls(**{name: _maybe(usage, name, int) for name in cls.__dataclass_fields__})  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, int | None]:
         """Returns all figures."""
@@ -223,24 +270,29 @@ class Outcome:
 
     @classmethod
     def _of(cls, answer: Json, program: str | None = None) -> Outcome:
-        error = answer.get("error")
-        failed = answer.get("outcome") == "fail"
-        memory = answer.get("memory")
+        error, text = _maybe(_fit("the answer", answer, dict), "error", dict), _maybe(answer, "text", str)
+        verdict, failed = cast(Verdict, _get(answer, "verdict", str)), answer.get("outcome") == "fail"
+        memory, truncated = _maybe(answer, "memory", dict), _get(answer, "truncated", dict)
+        for name in ("lines_total", "lines_shown"):
+            _maybe(_maybe(truncated, "prints", dict) or {}, name, int)
+        limits = _maybe(answer, "limits", dict) or {}
+        for name, limit in limits.items():
+            _fit(name, limit, int)
         return cls(
-            ok=error is None and not failed and answer["verdict"] == "ok",
+            ok=error is None and not failed and verdict == "ok",
             value=None if failed else answer.get("value"),
             failure=answer.get("value") if failed else None,
-            error=Error._of(error, program) if error else Error._of_failure(answer.get("text")) if failed else None,
-            verdict=answer["verdict"],
-            text=answer.get("text"),
-            prints=list(answer["prints"]),
-            ledger=[LedgerEntry._of(line) for line in answer.get("ledger") or ()],
-            usage=Usage._of(answer["usage"]),
-            warnings=[Warning._of(warning) for warning in answer.get("warnings") or ()],
-            run_id=answer["run_id"],
+            error=Error._of(error, program) if error is not None else Error._of_failure(text) if failed else None,
+            verdict=verdict,
+            text=text,
+            prints=[_fit("prints", line, str) for line in _get(answer, "prints", list)],
+            ledger=[LedgerEntry._of(line) for line in _list(answer, "ledger", dict)],
+            usage=Usage._of(_get(answer, "usage", dict)),
+            warnings=[Warning._of(warning) for warning in _list(answer, "warnings", dict)],
+            run_id=_id(answer, "run_id"),
             memory=None if memory is None else json.dumps(memory, ensure_ascii=False),
-            limits=answer.get("limits") or {},
-            truncated=answer["truncated"],
+            limits=limits,
+            truncated=truncated,
             answer=answer,
         )
 
@@ -253,7 +305,7 @@ class Outcome:
     def prints_dropped(self) -> int:
         """Number of printed lines that were not kept."""
         cut = self.truncated.get("prints") or {}
-        return cast(int, cut.get("lines_total", 0) - cut.get("lines_shown", 0))
+        return (cut.get("lines_total") or 0) - (cut.get("lines_shown") or 0)
 
     def report(self) -> str:
         """Returns what happened as text for the model that wrote the program: the printed lines, the value or the error, and
@@ -310,7 +362,9 @@ class OpenCall:
 
     @classmethod
     def _of(cls, run_id: str, call: Json) -> OpenCall:
-        return cls(run_id, call["call"], call["name"], dict(call["arguments"]), call.get("question"), call["phase"])
+        arguments = dict(_get(call, "arguments", dict))
+        question = _maybe(call, "question", str)
+        return cls(run_id, _id(call, "call"), _get(call, "name", str), arguments, question, _get(call, "phase", str))
 
 
 @dataclass(frozen=True)
@@ -334,15 +388,15 @@ class Run:
 
     @classmethod
     def _of(cls, state: Json, program: str | None = None) -> Run:
-        run_id, answer = state["run_id"], state.get("answer")
+        run_id, answer = _id(_fit("the state", state, dict), "run_id"), _maybe(state, "answer", dict)
         return cls(
             run_id=run_id,
-            status=state["status"],
-            calls=[OpenCall._of(run_id, call) for call in state["calls"]],
+            status=cast(Status, _get(state, "status", str)),
+            calls=[OpenCall._of(run_id, _fit("calls", call, dict)) for call in _get(state, "calls", list)],
             outcome=None if answer is None else Outcome._of(answer, program),
-            error=state.get("error"),
-            created_ms=state["created_ms"],
-            updated_ms=state["updated_ms"],
+            error=_maybe(state, "error", str),
+            created_ms=_get(state, "created_ms", int),
+            updated_ms=_get(state, "updated_ms", int),
         )
 
     @property
@@ -362,7 +416,10 @@ class RunPage:
 
     @classmethod
     def _of(cls, page: Json) -> RunPage:
-        return cls([Run._of(run) for run in page["runs"]], page.get("next"))
+        runs, cursor = _get(_fit("the page", page, dict), "runs", list), _maybe(page, "next", str)
+        if cursor is not None and not _is_unicode(cursor):
+            raise ValueError("next must be a cursor")
+        return cls([Run._of(run) for run in runs], cursor)
 
 
 @dataclass(frozen=True)
@@ -384,7 +441,9 @@ class SessionState:
 
     @classmethod
     def _of(cls, state: Json) -> SessionState:
-        return cls(**{name: state[name] for name in cls.__dataclass_fields__})
+        session_id = _id(_fit("the state", state, dict), "session_id")
+        counts = {name: _get(state, name, int) for name in cls.__dataclass_fields__ if name != "session_id"}
+        return cls(session_id, **counts)
 
 
 @dataclass(frozen=True)
@@ -397,6 +456,14 @@ class Event:
     """`started`, `print`, `call`, `waiting`, `cut`, `answer` or `problem`."""
     data: dict[str, Any]
     """What happened, as the service describes it."""
+
+    @classmethod
+    def _of(cls, event_id: str, kind: str, data: Any) -> Event:
+        event = cls(event_id, kind, _fit("data", data, dict))
+        if kind == "answer":
+            # What cannot be read is not for those who ask for the outcome.
+            Outcome._of(event.data)
+        return event
 
     @property
     def is_last(self) -> bool:

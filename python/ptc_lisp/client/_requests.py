@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import httpx
 
+from .. import _exchange
 from .._engine import to_json
 from ..limits import Limits
 from ..tools import Tool
@@ -40,7 +41,8 @@ _STREAM_SILENCE = 45.0
 _SAME = 0.2
 """Seconds between two requests for the state of a run that was answered at once, and had not changed."""
 _SUBMITTING = 5.0
-"""The least number of seconds for the submission of a run that is waited for with a timeout."""
+"""The least number of seconds for the submission of a run that is waited for with a timeout, for the first look at it, and for
+the reply to a call."""
 _KNOWN_EVENTS = 10_000
 """The number of events that are recognized if they come again."""
 MAX_BYTES = 256 * 1024 * 1024
@@ -110,6 +112,8 @@ class Serve:
     """A step: serves a call. An async client goes on meanwhile."""
 
     served: Served
+    deadline: float | None = None
+    """When the run is waited for no longer, by the monotonic clock."""
 
 
 Step = Union[Send, Pause, Serve]
@@ -122,6 +126,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     text: str
+    location: str | None = None
     attempts: int = 1
 
     def read(self, make: Callable[[Any], _T]) -> _T:
@@ -143,6 +148,7 @@ class Lost:
     """No response."""
 
     error: httpx.TransportError
+    """Why. One of our own protocol too: what the service sends can make a connection unusable."""
 
     @property
     def arrived(self) -> bool:
@@ -173,15 +179,16 @@ def problem_of(answer: Answer, attempts: int = 1) -> Problem:
         except (ValueError, RecursionError):
             read = None
         found = read if isinstance(read, dict) else {}
-    detail = found.get("detail") or answer.text[:500] or "the response has no text"
+    given = {name: found[name] for name in ("title", "detail", "field") if isinstance(found.get(name), str)}
+    detail = given.get("detail") or answer.text[:500] or "the response has no text"
     if 300 <= answer.status < 400:
-        where = answer.headers.get("location", "another address")
+        where = answer.location or "another address"
         detail = f"the service redirects to {where}, which is not followed; create the client with that address"
     return BY_STATUS.get(answer.status, Problem)(
         status=answer.status,
-        title=str(found.get("title") or title),
-        detail=str(detail),
-        field=found.get("field"),
+        title=given.get("title") or title,
+        detail=detail,
+        field=given.get("field"),
         retry_after=answer.retry_after,
         attempts=attempts,
     )
@@ -203,8 +210,15 @@ class Core:
     def __init__(self, url: str, token: str | None, tools: Iterable[ToolLike], timeout: float, retries: Retries) -> None:
         if not url.startswith(("http://", "https://", "unix:")):
             raise ValueError(f"url must start with http://, https:// or unix:, not {url[:60]!r}")
-        if not url.startswith("unix:") and httpx.URL(url).userinfo:
-            raise ValueError("url must not have a user and a password; give the token with token=")
+        if url == "unix:":
+            raise ValueError("url must have the path of a socket, as in unix:/run/ptcl.sock")
+        if not url.startswith("unix:"):
+            address = _exchange.address(url)
+            if address is None:
+                # Without the address: it may have a password.
+                raise ValueError("url is not a valid address; write it as in http://127.0.0.1:7117")
+            if address.userinfo:
+                raise ValueError("url must not have a user and a password; give the token with token=")
         if token is not None and not _is_header(token):
             raise ValueError("token must be printable ASCII characters, without spaces at its ends")
         self.socket = url.removeprefix("unix:") if url.startswith("unix:") else None
@@ -227,7 +241,7 @@ class Core:
             got: Answer | Lost = yield send
             self.was_reached = self.was_reached or isinstance(got, Answer) or got.arrived
             if isinstance(got, Answer) and 200 <= got.status < 300:
-                return Answer(got.status, got.headers, got.text, attempts)
+                return replace(got, attempts=attempts)
             if isinstance(got, Lost):
                 arrived = arrived or got.arrived
             delay = self._delay(send, got, attempts, time.monotonic() - started)
@@ -281,7 +295,7 @@ class Core:
         # With a timeout the run goes on when nobody waits for it any more.
         if key is not None or offered or deadline is not None:
             # Without the response to its submission nobody would know the run.
-            until = None if deadline is None else max(deadline, time.monotonic() + _SUBMITTING)
+            until = _at_least(deadline, _SUBMITTING)
             run = yield from self._submit(program, offered, key, options, submission, until)
         else:
             limits: Limits | None = options.get("limits")
@@ -365,7 +379,7 @@ class Core:
     def wait(self, run: Run | str, tools: Iterable[ToolLike], timeout: float | None) -> Steps[Outcome]:
         """Waits until a run is done, and serves its calls of tools that this process has."""
         deadline = _deadline(timeout)
-        state = yield from self.get(run)
+        state = yield from self.get(run, deadline=_at_least(deadline, _SUBMITTING))
         return (yield from self._until_done(state, self._offered(tools), deadline, None))
 
     def _until_done(
@@ -380,7 +394,7 @@ class Core:
                 if call.phase == "result" and tool is not None and tool.function is not None:
                     if (call.name, call.phase) not in begun:
                         begun.add((call.name, call.phase))
-                        yield Serve(Served(tool, call))
+                        yield Serve(Served(tool, call), deadline)
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise StillWaiting(run)
@@ -391,7 +405,7 @@ class Core:
                 yield Pause(min(left or 0.0, _SAME))
             before, asked = run, time.monotonic()
             # The last look is due although the time is over.
-            until = None if deadline is None else max(deadline, asked + 1.0)
+            until = _at_least(deadline, 1.0)
             try:
                 run = yield from self.get(run, wait, run.updated_ms if run.calls else None, program, until)
             except (ConnectionLost, Problem) as error:
@@ -429,20 +443,20 @@ class Core:
         text = _object({**body, "phase": json.dumps(call.phase)})
         return (yield from self._post_reply(call.run_id, call.name, text))
 
-    def _post_reply(self, run_id: str, call: str, text: str) -> Steps[Run]:
+    def _post_reply(self, run_id: str, call: str, text: str, deadline: float | None = None) -> Steps[Run]:
         path = f"/v1/runs/{_run_id(run_id)}/calls/{_segment('the name of a call', call)}"
-        answer = yield from self.exchange(Send("POST", path, "always", body=text))
+        answer = yield from self.exchange(Send("POST", path, "always", body=text, deadline=deadline))
         return answer.read(Run._of)
 
-    def post_served(self, served: Served, reply: str) -> Steps[None]:
+    def post_served(self, served: Served, reply: str, deadline: float | None) -> Steps[None]:
         """Posts the reply of a function of this process. A result that the call cannot take becomes its error."""
         call = served.open_call
         try:
-            yield from self._post_reply(call.run_id, call.name, reply)
+            yield from self._post_reply(call.run_id, call.name, reply, _at_least(deadline, _SUBMITTING))
         except Problem as problem:
             if problem.status in (413, 422):
                 text = served.error(f"its result is not valid: {problem.detail}")
-                yield from self.post_served(served, text) if reply != text else _nothing()
+                yield from self.post_served(served, text, deadline) if reply != text else _nothing()
             elif problem.status != 409:
                 raise
             # With 409 the call has an answer, from an attempt that was lost or from another client, or the run is over.
@@ -453,7 +467,7 @@ class Core:
         """Returns what a check of a program finds."""
         body = self._request(program, self._offered(tools), options)
         answer = yield from self.exchange(Send("POST", "/v1/check", "always", body=body))
-        return answer.read(dict)
+        return answer.read(_checked)
 
     def prompt(self, tools: Iterable[ToolLike], json_keys: str | None) -> Steps[str]:
         """Returns the system prompt with the tools of the service and of this process."""
@@ -524,6 +538,12 @@ class Core:
         return _object(fields)
 
 
+def _checked(read: Any) -> dict[str, Any]:
+    if not isinstance(read, dict) or not isinstance(read.get("warnings"), list):
+        raise TypeError("it must be an object with warnings")
+    return read
+
+
 def _fields(options: Mapping[str, Any]) -> dict[str, str]:
     """Returns options as fields of a request, as JSON text."""
     fields: dict[str, str] = {}
@@ -578,7 +598,10 @@ def _segment(name: str, text: str) -> str:
     """Returns a text as a part of a path."""
     if not isinstance(text, str) or text in ("", ".", ".."):
         raise ValueError(f"{name} must be as the service gave it, not {text!r:.60}")
-    return quote(text, safe="")
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be as the service gave it, not {text!r:.60}") from None
 
 
 def _is_header(text: str) -> bool:
@@ -587,6 +610,11 @@ def _is_header(text: str) -> bool:
 
 def _deadline(timeout: float | None) -> float | None:
     return None if timeout is None else time.monotonic() + timeout
+
+
+def _at_least(deadline: float | None, seconds: float) -> float | None:
+    """Returns a deadline that leaves so many seconds for a request."""
+    return None if deadline is None else max(deadline, time.monotonic() + seconds)
 
 
 def _nothing() -> Steps[None]:
@@ -633,7 +661,7 @@ class Feed:
         self._rest = [rest]
         try:
             events = [self._take_line(line.decode().removesuffix("\r")) for line in lines]
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise UnexpectedAnswer(f"an event is not readable: {error}", "") from error
         return [event for event in events if event is not None]
 
@@ -646,7 +674,11 @@ class Feed:
         lines, self._lines = self._lines, {}
         if "data" not in lines or "event" not in lines:
             return None
-        event = Event("".join(lines.get("id", [""])), lines["event"][0], json.loads("\n".join(lines["data"])))
+        event_id = "".join(lines.get("id", ()))
+        if not _is_header(event_id) or len(event_id) > 200:
+            # The next connection continues after this id, which is then a header.
+            raise ValueError(f"its id is {event_id!r:.60}")
+        event = Event._of(event_id, lines["event"][0], json.loads("\n".join(lines["data"])))
         self._bytes = 0
         if event.id in self._seen:
             # The service sends no event twice.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
+from .. import _exchange
 from .._loop import wait_for
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
 from ._errors import ServiceError, UnexpectedAnswer
@@ -45,9 +46,11 @@ class Client:
         - `url` is `http://..`, `https://..`, or `unix:/path/of.sock`. `token` is that of the tenant, or of an approver.
         - `tools` are offered with each run, and called in this process; a function becomes a tool as with the decorator
           `tool`. Sessions and checks do not call them.
-        - `timeout` is how many seconds the service may send nothing, beyond the time of a run.
+        - `timeout` is how many seconds the headers of a response may take, beyond the time of a run, and then the service may
+          send nothing.
         - `retries` says how requests are repeated.
-        - `transport` is a transport of httpx, for proxies and certificates of your own.
+        - `transport` is a transport of httpx, for proxies and certificates of your own. With one of another library, timeouts
+          hold as far as it heeds those of httpx.
 
         Raises `ValueError` for another URL, or a tool with an option that the service does not have.
         """
@@ -55,7 +58,13 @@ class Client:
         if transport is None and self._core.socket is not None:
             transport = httpx.HTTPTransport(uds=self._core.socket)
         self._http = httpx.Client(
-            base_url=self._core.url, headers=self._core.headers, timeout=timeout, transport=transport
+            base_url=self._core.url,
+            headers=self._core.headers,
+            timeout=timeout,
+            transport=transport,
+            # One with other characters than ASCII could not be sent back.
+            cookies=_exchange.no_cookies(),
+            event_hooks={"response": [_exchange.keep_location]},
         )
 
     def run(
@@ -142,14 +151,17 @@ class Client:
         while not feed.is_over:
             got: Answer | Lost | None = None
             try:
-                with self._http.stream("GET", feed.request.path, **_sent(feed.request, self._core)) as response:
+                response = self._opened(feed.request)
+                try:
                     if response.status_code != 200:
                         got = _answer(response, _whole(response, feed.request))
                     else:
                         for received in _plain(response).iter_raw():
                             yield from feed.take(received)
+                finally:
+                    response.close()
             except httpx.TransportError as error:
-                got = _lost(error)
+                got = Lost(error)
             if not feed.is_over:
                 time.sleep(feed.interrupted(got))
 
@@ -199,14 +211,21 @@ class Client:
             elif isinstance(step, Pause):
                 time.sleep(step.seconds)
             else:
-                self._drive(self._core.post_served(step.served, _serve(step.served)))
+                self._drive(self._core.post_served(step.served, _serve(step.served), step.deadline))
 
     def _send(self, send: Send) -> Answer | Lost:
         try:
-            with self._http.stream(send.method, send.path, **_sent(send, self._core)) as response:
-                return _answer(response, _whole(response, send))
+            with _exchange.bounded(_exchange_of(send, self._core)) as trace:
+                with self._http.stream(send.method, send.path, **_sent(send, self._core, trace)) as response:
+                    return _answer(response, _whole(response, send))
         except httpx.TransportError as error:
-            return _lost(error)
+            return Lost(error)
+
+    def _opened(self, send: Send) -> httpx.Response:
+        """Sends a request, and returns its response when its headers are here."""
+        with _exchange.bounded(_exchange_of(send, self._core)) as trace:
+            request = self._http.build_request(send.method, send.path, **_sent(send, self._core, trace))
+            return self._http.send(request, stream=True)
 
 
 def _serve(served: Served) -> str:
@@ -220,7 +239,7 @@ def _serve(served: Served) -> str:
         return served.failed(error)
 
 
-def _sent(send: Send, core: Core) -> dict[str, Any]:
+def _sent(send: Send, core: Core, trace: Any) -> dict[str, Any]:
     """Returns the arguments of httpx for a request."""
     # The size of what a compressed response becomes is not known before.
     headers = {"Accept-Encoding": "identity", **send.headers}
@@ -229,21 +248,20 @@ def _sent(send: Send, core: Core) -> dict[str, Any]:
     left = float("inf") if send.deadline is None else max(send.deadline - time.monotonic(), 0.01)
     timeout = httpx.Timeout(min(core.timeout, left), read=min(core.timeout + send.patience, left))
     content = None if send.body is None else send.body.encode()
-    return {"params": dict(send.query), "content": content, "headers": headers, "timeout": timeout}
+    made = {"params": dict(send.query), "content": content, "headers": headers, "timeout": timeout}
+    return {**made, "extensions": {"trace": trace}}
 
 
-def _lost(error: httpx.TransportError) -> Lost:
-    """Returns what a request without a response came to. Raises the error of one that cannot be sent."""
-    if isinstance(error, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
-        raise error
-    return Lost(error)
+def _exchange_of(send: Send, core: Core) -> _exchange.Exchange:
+    """Returns the time of a request and its response."""
+    return _exchange.Exchange(send.deadline, core.timeout + send.patience)
 
 
 def _plain(response: httpx.Response) -> httpx.Response:
     """Returns a response that is not compressed."""
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding != "identity":
-        raise UnexpectedAnswer(f"it is compressed with {encoding:.20}, which was not asked for", "")
+    encoding = _exchange.encoding_of(response)
+    if encoding is not None:
+        raise UnexpectedAnswer(f"it is compressed with {encoding!r}, which was not asked for", "")
     return response
 
 
@@ -277,7 +295,8 @@ def _whole(response: httpx.Response, send: Send) -> bytes:
 
 
 def _answer(response: httpx.Response, content: bytes) -> Answer:
-    return Answer(response.status_code, response.headers, content.decode("utf-8", "replace"))
+    text = content.decode("utf-8", "replace")
+    return Answer(response.status_code, response.headers, text, _exchange.location(response))
 
 
 class Session:
