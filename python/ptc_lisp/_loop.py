@@ -101,6 +101,9 @@ async def ended(work: asyncio.Future[Any]) -> None:
         while not work.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([work])
+    if not work.cancelled():
+        # Looked at, so that asyncio does not log it: the task of a cancelled run raises something else.
+        work.exception()
 
 
 def _forget(tasks: dict[int, asyncio.Task[None]], number: int, _: asyncio.Task[None]) -> None:

@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -369,25 +370,42 @@ CALL = "ptc_lisp_call"
 """The parameter of a tool's function that receives the call."""
 
 
-def connections(headers: Mapping[str, str]) -> httpx.Client:
-    """Returns the connections of an API, which are closed when no tool uses them any more."""
-    import httpx
+class Connections:
+    """The connections of an API, which are closed when no tool uses them any more. A forked process has its own: two that
+    read from one connection would get each other's responses."""
 
-    from . import _exchange
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+        self._process = os.getpid()
+        self._all = [self._new()]
 
-    class Connections(httpx.Client):
-        def __del__(self) -> None:
-            self.close()
+    def _new(self) -> httpx.Client:
+        import httpx
 
-    # All runs of all tenants share the connections: no cookie of one may reach another.
-    hooks = {"response": [_exchange.keep_location]}
-    return Connections(headers=headers, cookies=_exchange.no_cookies(), event_hooks=hooks)
+        from . import _exchange
+
+        # All runs of all tenants share the connections: no cookie of one may reach another.
+        hooks = {"response": [_exchange.keep_location]}
+        return httpx.Client(headers=self._headers, cookies=_exchange.no_cookies(), event_hooks=hooks)
+
+    @property
+    def client(self) -> httpx.Client:
+        """The connections of this process."""
+        if self._process != os.getpid():
+            # Those of the other process stay open: to close them here would end them there.
+            self._all.append(self._new())
+            self._process = os.getpid()
+        return self._all[-1]
+
+    def __del__(self) -> None:
+        if len(self._all) == 1 and self._process == os.getpid():
+            self._all[0].close()
 
 
 class Api(NamedTuple):
     """Where an API is, and how it is requested."""
 
-    http: httpx.Client
+    http: Connections
     base_url: str
     timeout: float
     max_response_bytes: int
@@ -447,7 +465,7 @@ class _Requested:
         try:
             with _exchange.bounded(exchange) as trace:
                 request = self._request(arguments, timeout, trace)
-                response = self._api.http.send(request, stream=True, follow_redirects=False)
+                response = self._api.http.client.send(request, stream=True, follow_redirects=False)
                 try:
                     return self._result(response)
                 finally:
@@ -472,7 +490,7 @@ class _Requested:
         if cookies:
             headers["Cookie"] = "; ".join(cookies)
         try:
-            return api.http.build_request(
+            return api.http.client.build_request(
                 operation.method.upper(),
                 api.url(path),
                 params=tuple(query),

@@ -393,14 +393,14 @@ class Session:
 
     def run(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program. Data is given to `Engine.session`, for all turns."""
-        _only_a_program(unknown)
+        _only_a_program(program, unknown)
         core = self._core
         return core.run(program, core.begin())
 
     async def run_async(self, program: str, **unknown: NoReturn) -> Outcome:
         """Runs one more program in a thread. Cancelling the task ends the turn; the task ends when the tool that the turn waits
         for has ended, however often it is cancelled."""
-        _only_a_program(unknown)
+        _only_a_program(program, unknown)
         core = self._core
         # Before the thread starts: the task may be cancelled first.
         number = core.begin()
@@ -550,7 +550,9 @@ async def _in_thread(work: Callable[[], Suspended | Outcome], options: dict[str,
         raise
 
 
-def _only_a_program(given: Mapping[str, Any]) -> None:
+def _only_a_program(program: object, given: Mapping[str, Any]) -> None:
+    if not isinstance(program, str):
+        raise TypeError(f"a program is a str, not {type(program).__name__}")
     for name in given:
         why = (
             f"give {name} to the session, for all turns: engine.session({name}=...)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ class Suspended:
         self._engine = engine
         self._given = given
         self._is_continued = False
+        # Whether a recorder failed, which may have stored an answer.
+        self._is_in_doubt = False
+        self._lock = threading.Lock()
         self._recorded = len(bytes(record))
         self.record = record
         """What is known of the run, for `Engine.resume`."""
@@ -86,10 +90,19 @@ class Suspended:
         return await self._engine.resume_async(self.record, **self._given)
 
     def _answer(self, answer: Callable[[], None]) -> None:
+        with self._lock:
+            self._answer_once(answer)
+
+    def _answer_once(self, answer: Callable[[], None]) -> None:
         # The record does not have the results of calls made since: they would be made again.
         if self._is_continued:
             raise ValueError(
                 "this object has continued its run already; answer further calls with the object that it returned"
+            )
+        if self._is_in_doubt:
+            raise ValueError(
+                "the recorder failed, and may have stored the answer: go on with what is stored, by"
+                " engine.resume(Record(stored))"
             )
         before = bytes(self.record)
         answer()
@@ -102,6 +115,7 @@ class Suspended:
                     recorder(line + "\n")
             except BaseException:
                 self.record = Record(before)
+                self._is_in_doubt = True
                 raise
         self._is_continued = True
 

@@ -236,7 +236,7 @@ def _of_openapi(
     prefix: str,
 ) -> Iterator[Tool]:
     try:
-        http = _openapi.connections(headers or {})
+        http = _openapi.Connections(headers or {})
     except ImportError:
         raise ImportError("Tools.from_openapi needs httpx; install it with: pip install ptc-lisp[client]") from None
     read = _openapi.Document(document, headers)

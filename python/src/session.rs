@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use ptc_lisp::{Cancel, Input, Problem};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -35,6 +35,9 @@ struct Queue {
     next: u64,
     /// Whether each was cancelled before it began.
     waiting: BTreeMap<u64, bool>,
+    next_ticket: u64,
+    /// Those that wait for the session, in their order.
+    tickets: BTreeSet<u64>,
     running: Option<(u64, ThreadId)>,
 }
 
@@ -62,25 +65,51 @@ impl CoreSession {
         Ok(CoreSession { turns: Mutex::new(turns), queue: Mutex::default(), cancel })
     }
 
-    /// Waits until the session is free, or a signal raises. A tool of the running turn would wait for itself.
+    /// Waits until the session is free, in the order of the calls, or a signal raises. A tool of the running turn would wait
+    /// for itself.
     fn turns(&self) -> PyResult<MutexGuard<'_, Turns>> {
-        const LONGEST: Duration = Duration::from_millis(10);
-        let runner = self.queue().running.map(|(_, thread)| thread);
-        // Calls of workers are served on other threads.
-        if runner.is_some() && (runner == Some(std::thread::current().id()) || Serving::is_of(&self.cancel)) {
-            return Err(PyRuntimeError::new_err(
-                "the session is running a turn; a tool cannot use its own session, open another with engine.session()",
-            ));
-        }
-        let mut wait = Duration::from_micros(100);
-        loop {
-            match self.turns.try_lock() {
-                Ok(turns) => return Ok(turns),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => {}
+        self.turns_for(None)
+    }
+
+    /// As `turns`, for a turn that may be cancelled while it waits.
+    fn turns_for(&self, turn: Option<u64>) -> PyResult<MutexGuard<'_, Turns>> {
+        let ticket = {
+            let mut queue = self.queue();
+            let runner = queue.running.map(|(_, thread)| thread);
+            // Calls of workers are served on other threads.
+            if runner.is_some() && (runner == Some(std::thread::current().id()) || Serving::is_of(&self.cancel)) {
+                return Err(PyRuntimeError::new_err(
+                    "the session is running a turn; a tool cannot use its own session, open another with engine.session()",
+                ));
             }
-            std::thread::sleep(wait);
-            wait = (2 * wait).min(LONGEST);
+            queue.next_ticket += 1;
+            let ticket = queue.next_ticket;
+            queue.tickets.insert(ticket);
+            ticket
+        };
+        let turns = self.wait(ticket, turn);
+        self.queue().tickets.remove(&ticket);
+        turns
+    }
+
+    fn wait(&self, ticket: u64, turn: Option<u64>) -> PyResult<MutexGuard<'_, Turns>> {
+        const LONGEST: Duration = Duration::from_millis(10);
+        let mut pause = Duration::from_micros(100);
+        loop {
+            let is_next = {
+                let queue = self.queue();
+                if turn.is_some_and(|turn| queue.waiting.get(&turn) == Some(&true)) {
+                    return Err(PyRuntimeError::new_err("the turn was cancelled before it began"));
+                }
+                queue.tickets.first() == Some(&ticket)
+            };
+            match self.turns.try_lock() {
+                Ok(turns) if is_next => return Ok(turns),
+                Err(TryLockError::Poisoned(poisoned)) if is_next => return Ok(poisoned.into_inner()),
+                _ => {}
+            }
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(LONGEST);
             closing::attached(|py| py.check_signals()).unwrap_or_else(|| Err(shutting_down()))?;
         }
     }
@@ -91,18 +120,19 @@ impl CoreSession {
 
     /// Runs a turn on this thread. Returns what may have ended it, too.
     fn turn(&self, source: &str, number: u64) -> PyResult<(ptc_lisp::Outcome, Arc<Interrupt>)> {
-        let turns = self.turns();
-        let is_cancelled = self.queue().waiting.remove(&number).unwrap_or(false);
-        let mut turns = turns?;
-        {
+        let turns = self.turns_for(Some(number));
+        let mut turns = {
             let mut queue = self.queue();
+            let is_cancelled = queue.waiting.remove(&number).unwrap_or(false);
+            let turns = turns?;
             queue.running = Some((number, std::thread::current().id()));
             // An earlier turn may have been cancelled.
             self.cancel.reset();
             if is_cancelled {
                 self.cancel.cancel();
             }
-        }
+            turns
+        };
         let interrupt = closing::attached(|_| Interrupt::new(self.cancel.clone()));
         let ended = interrupt.map(|interrupt| {
             let outcome = interrupt.during(|| match &mut *turns {
@@ -191,6 +221,12 @@ impl CoreSession {
                 Turns::Process(session) => session.names().to_vec(),
             })
         })?
+    }
+
+    /// Returns the number of those that wait for the session.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.queue().tickets.len()
     }
 
     /// Returns whether a call is of the turn that is running.

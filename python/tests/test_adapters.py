@@ -431,3 +431,47 @@ def test_langchain_approvals_of_tools_beside_programs():
     assert is_interrupted("run_program", program, ["run_program"], [program_tool([pay])]) and paid == []
     # As docs/python.md says: the middleware sees the calls of the model only.
     assert not is_interrupted("run_program", program, ["pay"], [program_tool([pay])]) and paid == [1]
+
+
+def test_langchain_the_answer_to_another_question_approves_no_call():
+    pytest.importorskip("langgraph")
+    from typing import TypedDict
+
+    from langchain_core.tools import tool as lc_tool
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.graph import START, StateGraph
+    from langgraph.types import Command, interrupt
+
+    from ptc_lisp.adapters.langchain import program_tool
+
+    deleted = []
+
+    @lc_tool
+    async def delete(name: str) -> str:
+        "Deletes a customer, after an approval."
+        if interrupt(f"delete {name}?"):
+            deleted.append(name)
+        return "done"
+
+    program = program_tool([delete])
+
+    class State(TypedDict):
+        report: str
+        ok: bool
+
+    async def node(state: State) -> State:
+        report = await program.ainvoke({"program": '(tool/delete {:name "acme"})'})
+        return {"report": report, "ok": interrupt("publish the report?")}
+
+    async def asked_and_approved():
+        graph = StateGraph(State)
+        graph.add_node("node", node)
+        graph.add_edge(START, "node")
+        compiled = graph.compile(checkpointer=InMemorySaver())
+        config = {"configurable": {"thread_id": "1"}}
+        asked = await compiled.ainvoke({"report": "", "ok": False}, config)
+        return asked, await compiled.ainvoke(Command(resume=True), config)
+
+    asked, ended = asyncio.run(asked_and_approved())
+    assert [question.value for question in asked["__interrupt__"]] == ["publish the report?"]
+    assert deleted == [] and ended["ok"] is True and "LangGraph" in ended["report"]

@@ -6,6 +6,8 @@ import json
 import logging
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -271,7 +273,7 @@ def test_no_operation_leads_to_another_origin(path, address, caplog):
 def test_the_origin_is_compared_before_sending(address):
     from ptc_lisp import _openapi
 
-    api = _openapi.Api(_openapi.connections({}), "http://127.0.0.1", 1.0, 1)
+    api = _openapi.Api(_openapi.Connections({}), "http://127.0.0.1", 1.0, 1)
     assert str(api.url("/a%2Fb")) == "http://127.0.0.1/a%2Fb"
     for path in (":1/x", "@evil.com/x", ".evil.com/x"):
         with pytest.raises(ToolError, match="nothing was sent"):
@@ -541,3 +543,20 @@ def test_a_key_of_a_recorded_write_replaces_an_argument():
         run = engine.start('(tool/it {:idempotency-key "mine"})')
         assert run.approve(run.calls[0]).ok
         assert re.findall(r"(?im)^idempotency-key: (.*)\r$", api.requests[0]) == [f"{run.run_id}/1"]
+
+
+def test_a_forked_process_has_connections_of_its_own():
+    # In a process without threads.
+    script = """
+import os
+from ptc_lisp import _openapi
+connections = _openapi.Connections({"X": "1"})
+first = connections.client
+child = os.fork()
+if child == 0:
+    own = connections.client
+    os._exit(0 if own is not first and own.headers["X"] == "1" and connections.client is own else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert connections.client is first and not first.is_closed
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

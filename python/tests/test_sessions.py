@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -221,3 +222,26 @@ other.join()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[:2] == ["interrupted True", "interrupted True"], done
+
+
+def test_turns_come_in_the_order_of_their_calls():
+    gate, session = _gated()
+    threads = [threading.Thread(target=session.run, args=("(tool/gate)",))]
+    threads[0].start()
+    assert gate.entered.wait(20)
+    for n in range(5):
+        threads.append(threading.Thread(target=session.run, args=(f"(def order (conj (or order []) {n}))",)))
+        threads[-1].start()
+        # It has its place in the queue.
+        while session._session.waiting < n + 1:
+            time.sleep(0.001)
+    gate.open.set()
+    for thread in threads:
+        thread.join(20)
+    assert session.run("order").value == [0, 1, 2, 3, 4]
+
+
+def test_a_program_is_a_str():
+    session = Engine().session()
+    with pytest.raises(TypeError, match="a program is a str, not NoneType"):
+        session.run(None)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -327,8 +328,39 @@ def test_an_answer_that_cannot_be_stored_answers_nothing():
         run.approve(run.calls[0])
     assert paid == [] and run.calls[0].question == "pay?" and str(run.record) == "".join(lines)
     is_full = False
+    # The recorder may have stored the line before it failed.
+    with pytest.raises(ValueError, match="may have stored the answer"):
+        run.approve(run.calls[0])
+    assert paid == []
+    run = paying(paid).resume("".join(lines), recorder=store)
     assert run.approve(run.calls[0]).value == 5 and paid == [5]
     assert Engine(tools=[*paying([]).tools]).resume("".join(lines)).value == 5
+
+
+def test_one_of_two_answers_at_once_is_refused():
+    lines, paid, ended = [], [], []
+
+    def store(line):
+        time.sleep(0.05)
+        lines.append(line)
+
+    run = paying(paid).start("(pmap (fn [n] (tool/pay {:amount n})) [1 2])", recorder=store)
+    calls = run.calls
+
+    def approve(call):
+        try:
+            ended.append(type(run.approve(call)).__name__)
+        except ValueError as error:
+            ended.append(str(error))
+
+    threads = [threading.Thread(target=approve, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([end for end in ended if "has continued its run" in end]) == 1, ended
+    assert len(paid) == len(set(paid))
+    assert isinstance(Record("".join(lines)), Record)
 
 
 def test_what_was_decided_in_the_record_is_stored_too():

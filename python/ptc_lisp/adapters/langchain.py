@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -27,6 +29,7 @@ except ImportError:
 else:
     _INTERRUPT = interrupt.__code__
 
+_SCRATCHPAD = "__pregel_scratchpad"
 _INSTEAD = "give the tool to the agent itself, beside programs, or use a policy of the engine"
 
 
@@ -37,17 +40,29 @@ def tools_of(tools: Sequence[BaseTool]) -> list[Tool]:
 
 def _tool(tool: BaseTool) -> Tool:
     async def call(**arguments: Any) -> Any:
+        config = var_child_runnable_config.set(_outside_of_graphs(var_child_runnable_config.get()))
         try:
             return await tool.ainvoke(arguments)
         except Exception as error:
             if _is_of_interrupt(error):
                 raise cannot_wait(f"tool/{tool.name}", "LangGraph", _INSTEAD) from None
             raise
+        finally:
+            var_child_runnable_config.reset(config)
 
     parameters = convert_to_openai_tool(tool)["function"].get("parameters") or {"type": "object"}
     # An argument that the tool does not have is an error, so that the model learns of it.
     schema = {"additionalProperties": False, **parameters}
     return Tool(tool.name, function=call, description=tool.description, input_schema=schema)
+
+
+def _outside_of_graphs(config: RunnableConfig | None) -> RunnableConfig | None:
+    """Returns the config without what `interrupt()` needs. With it, the answer to another question of the node would be
+    returned to a tool of a program, as the approval of its call."""
+    if config is None or _SCRATCHPAD not in config.get("configurable", {}):
+        return config
+    configurable = {key: value for key, value in config["configurable"].items() if key != _SCRATCHPAD}
+    return {**config, "configurable": configurable}
 
 
 def _is_of_interrupt(error: Exception) -> bool:

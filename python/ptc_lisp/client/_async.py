@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import httpx
 
 from .. import _exchange
+from .._loop import ended
 from ._models import Event, OpenCall, Outcome, Run, RunPage, SessionState, Status
 from ._errors import ServiceError
 from ._requests import Answer, Core, Feed, Lost, Options, Pause, Send, SessionOptions, Step, Submission
@@ -48,12 +49,17 @@ class AsyncClient:
         Async tools are tasks of the loop, other tools run in threads. Calls of one run are served side by side.
         """
         self._core = Core(url, token, tools, timeout, retries or Retries())
+        self._timeout, self._transport = timeout, transport
+        self._http = self._connections()
+
+    def _connections(self) -> httpx.AsyncClient:
+        transport = self._transport
         if transport is None and self._core.socket is not None:
             transport = httpx.AsyncHTTPTransport(uds=self._core.socket)
-        self._http = httpx.AsyncClient(
+        return httpx.AsyncClient(
             base_url=self._core.url,
             headers=self._core.headers,
-            timeout=timeout,
+            timeout=self._timeout,
             transport=transport,
             # One with other characters than ASCII could not be sent back.
             cookies=_exchange.no_cookies(),
@@ -178,10 +184,13 @@ class AsyncClient:
     async def _abandon(self, submission: Submission) -> None:
         """Cancels the run of a task that was cancelled. What hinders that is not raised: the task ends anyway."""
         cancelling = asyncio.ensure_future(self._drive(self._core.abandon(submission)))
-        with contextlib.suppress(Exception):
-            await asyncio.wait_for(asyncio.shield(cancelling), _CANCELLING)
+        waited = asyncio.ensure_future(asyncio.wait([cancelling], timeout=_CANCELLING))
+        await ended(waited)
         if not cancelling.done():
             cancelling.cancel()
+        elif not cancelling.cancelled():
+            # Looked at, so that asyncio does not log it.
+            cancelling.exception()
 
     async def _drive(self, steps: Generator[Step, Any, _T]) -> _T:
         serving: set[asyncio.Task[None]] = set()
@@ -211,6 +220,11 @@ class AsyncClient:
             with _exchange.bounded_async(_exchange_of(send, self._core)) as trace:
                 async with self._http.stream(send.method, send.path, **_sent(send, self._core, trace)) as response:
                     return _answer(response, await _whole(response, send))
+        except httpx.PoolTimeout as error:
+            # A request that is cancelled before it has its connection leaves one that is never free again (httpcore 1.0).
+            if self._transport is None:
+                self._http = self._connections()
+            return Lost(error)
         except httpx.TransportError as error:
             return Lost(error)
         raise AssertionError("an exchange that is cut off raises")
