@@ -1338,3 +1338,19 @@ def test_an_exception_in_a_session_is_the_one_that_is_raised(service: Service) -
         with Client(proxy.url, retries=Retries(max_seconds=0)).session():
             proxy.lose_responses(10)
             raise ZeroDivisionError
+
+
+def test_connections_that_are_used_up_are_replaced(service: Service) -> None:
+    async def main() -> None:
+        async with AsyncClient(service.url) as client:
+            used_up = client._http
+
+            def stream(*_: Any, **__: Any) -> Any:
+                raise httpx.PoolTimeout("no connection is free")
+
+            used_up.stream = stream  # type: ignore[method-assign]
+            assert (await client.run("(+ 1 2)")).value == 3
+            assert client._http is not used_up
+            await used_up.aclose()
+
+    asyncio.run(main())
