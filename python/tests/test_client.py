@@ -50,6 +50,7 @@ from ptc_lisp.client import (
     Unauthorized,
     UnexpectedAnswer,
 )
+from ptc_lisp._exchange import Exchange
 from ptc_lisp.client import _requests, _sync
 
 
@@ -1156,7 +1157,8 @@ def test_cookies_are_not_sent_back(connect: Callable[..., Any]) -> None:
     answer = http("200 OK", json.dumps(state).encode(), "Set-Cookie: a=\xe9; Path=/", "Set-Cookie: b=c")
     with Fake(answer) as fake:
         client = connect(fake.url)
-        assert client.get("r") == client.get("r") and len(client.client._http.cookies.jar) == 0
+        used = client.client._http if isinstance(client.client, Client) else client.client._pool.http
+        assert client.get("r") == client.get("r") and len(used.cookies.jar) == 0
 
 
 def test_addresses_and_names_that_are_none_are_misuse(connect: Callable[..., Any]) -> None:
@@ -1340,17 +1342,29 @@ def test_an_exception_in_a_session_is_the_one_that_is_raised(service: Service) -
             raise ZeroDivisionError
 
 
-def test_connections_that_are_used_up_are_replaced(service: Service) -> None:
+def test_connections_that_are_lost_are_replaced(service: Service) -> None:
     async def main() -> None:
         async with AsyncClient(service.url) as client:
-            used_up = client._http
+            lost = client._pool
 
             def stream(*_: Any, **__: Any) -> Any:
                 raise httpx.PoolTimeout("no connection is free")
 
-            used_up.stream = stream  # type: ignore[method-assign]
+            lost.http.stream = stream  # type: ignore[method-assign]
             assert (await client.run("(+ 1 2)")).value == 3
-            assert client._http is not used_up
-            await used_up.aclose()
+            assert client._pool is not lost and lost.http.is_closed and client._old_pools == set()
+
+            # Those that requests have are not lost.
+            busy = client._pool
+            for _ in range(100):
+                exchange = Exchange(None, 1)
+                exchange.is_traced = True
+                busy.exchanges.add(exchange)
+            send, busy.http.stream = busy.http.stream, stream  # type: ignore[method-assign]
+            with pytest.raises(ConnectionLost):
+                await client.check("1")
+            assert client._pool is busy
+            busy.http.stream = send  # type: ignore[method-assign]
+            assert (await client.run("1")).value == 1
 
     asyncio.run(main())

@@ -24,8 +24,18 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_CONNECTIONS = 100
+"""The maximum number of connections."""
 _CANCELLING = 5.0
 """Seconds that cancelling a run may take after its task was cancelled."""
+
+
+class _Pool:
+    """Connections, and the requests that use them or wait for one."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+        self.exchanges: set[_exchange.Exchange] = set()
 
 
 class AsyncClient:
@@ -50,21 +60,24 @@ class AsyncClient:
         """
         self._core = Core(url, token, tools, timeout, retries or Retries())
         self._timeout, self._transport = timeout, transport
-        self._http = self._connections()
+        self._pool = self._new_pool()
+        self._old_pools: set[_Pool] = set()
 
-    def _connections(self) -> httpx.AsyncClient:
+    def _new_pool(self) -> _Pool:
         transport = self._transport
         if transport is None and self._core.socket is not None:
             transport = httpx.AsyncHTTPTransport(uds=self._core.socket)
-        return httpx.AsyncClient(
+        http = httpx.AsyncClient(
             base_url=self._core.url,
             headers=self._core.headers,
             timeout=self._timeout,
             transport=transport,
+            limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=20),
             # One with other characters than ASCII could not be sent back.
             cookies=_exchange.no_cookies(),
             event_hooks={"response": [_exchange.keep_location_async]},
         )
+        return _Pool(http)
 
     async def run(
         self,
@@ -135,16 +148,17 @@ class AsyncClient:
         while not feed.is_over:
             got: Answer | Lost | None = None
             try:
-                response = await self._opened(feed.request)
-                try:
-                    if response.status_code != 200:
-                        got = _answer(response, await _whole(response, feed.request))
-                    else:
-                        async for received in _plain(response).aiter_raw():
-                            for event in feed.take(received):
-                                yield event
-                finally:
-                    await response.aclose()
+                async with self._exchanged(feed.request) as (http, exchange):
+                    response = await self._opened(http, exchange, feed.request)
+                    try:
+                        if response.status_code != 200:
+                            got = _answer(response, await _whole(response, feed.request))
+                        else:
+                            async for received in _plain(response).aiter_raw():
+                                for event in feed.take(received):
+                                    yield event
+                    finally:
+                        await response.aclose()
             except httpx.TransportError as error:
                 got = Lost(error)
             if not feed.is_over:
@@ -168,7 +182,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Closes the connections."""
-        await self._http.aclose()
+        for pool in (self._pool, *self._old_pools):
+            await pool.http.aclose()
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -217,23 +232,39 @@ class AsyncClient:
 
     async def _send(self, send: Send) -> Answer | Lost:
         try:
-            with _exchange.bounded_async(_exchange_of(send, self._core)) as trace:
-                async with self._http.stream(send.method, send.path, **_sent(send, self._core, trace)) as response:
-                    return _answer(response, await _whole(response, send))
-        except httpx.PoolTimeout as error:
-            # A request that is cancelled before it has its connection leaves one that is never free again (httpcore 1.0).
-            if self._transport is None:
-                self._http = self._connections()
-            return Lost(error)
+            async with self._exchanged(send) as (http, exchange):
+                with _exchange.bounded_async(exchange) as trace:
+                    async with http.stream(send.method, send.path, **_sent(send, self._core, trace)) as response:
+                        return _answer(response, await _whole(response, send))
         except httpx.TransportError as error:
             return Lost(error)
         raise AssertionError("an exchange that is cut off raises")
 
-    async def _opened(self, send: Send) -> httpx.Response:
+    @contextlib.asynccontextmanager
+    async def _exchanged(self, send: Send) -> AsyncIterator[tuple[httpx.AsyncClient, _exchange.Exchange]]:
+        """Passes the connections for a request. A request that is cancelled before it has its connection may leave one that is
+        never free again (httpcore 1.0): if none is free although requests have not got them all, there are new ones."""
+        pool, exchange = self._pool, _exchange_of(send, self._core)
+        pool.exchanges.add(exchange)
+        try:
+            yield pool.http, exchange
+        except httpx.PoolTimeout:
+            used = sum(one.is_traced for one in pool.exchanges)
+            if pool is self._pool and self._transport is None and used < _CONNECTIONS:
+                self._old_pools.add(pool)
+                self._pool = self._new_pool()
+            raise
+        finally:
+            pool.exchanges.discard(exchange)
+            if pool in self._old_pools and not pool.exchanges:
+                self._old_pools.discard(pool)
+                await pool.http.aclose()
+
+    async def _opened(self, http: httpx.AsyncClient, exchange: _exchange.Exchange, send: Send) -> httpx.Response:
         """Sends a request, and returns its response when its headers are here."""
-        with _exchange.bounded_async(_exchange_of(send, self._core)) as trace:
-            request = self._http.build_request(send.method, send.path, **_sent(send, self._core, trace))
-            return await self._http.send(request, stream=True)
+        with _exchange.bounded_async(exchange) as trace:
+            request = http.build_request(send.method, send.path, **_sent(send, self._core, trace))
+            return await http.send(request, stream=True)
         raise AssertionError("an exchange that is cut off raises")
 
     async def _serve(self, served: Served, deadline: float | None) -> None:
