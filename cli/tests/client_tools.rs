@@ -92,6 +92,9 @@ fn the_prompt_has_the_tools_of_a_request() {
     assert!(said.starts_with("HTTP/1.1 200") && said.contains("text/markdown"), "{said}");
     assert!(said.contains("tool/ask (text :string) -> {yes :bool} ; Asks the user."), "{said}");
     assert!(said.contains("tool/weather ") && said.contains("keys are keywords"), "{said}");
+    // A result may be nil, if that is said.
+    let nil = json!({ "program": "(nil? (tool/nothing))", "tools": { "nothing": { "returns": null } } });
+    assert_eq!(server.post("/v1/run", &nil).1["value"], true);
     // With nothing it is that of the service.
     let (plain, own) = (post("{}"), server.text("/v1/prompt"));
     assert_eq!(plain.split_once("\r\n\r\n").unwrap().1, own.split_once("\r\n\r\n").unwrap().1);

@@ -70,6 +70,14 @@ fn every_bad_request_has_its_status_and_says_what_to_do() {
         ("/v1/run", "{\"program\": \"1\"} 2", "", 400, "not JSON"),
         ("/v1/run", "{\"program\": \"1\", \"progam\": 2}", "progam", 400, "`progam`"),
         ("/v1/run", "{\"program\": \"1\", \"limits\": {\"fuel\": -1}}", "limits.fuel", 400, "-1"),
+        ("/v1/run", r#"{"program": "1", "tools": {"a": {}}}"#, "tools.a", 400, "add \"client\": true"),
+        (
+            "/v1/runs",
+            r#"{"program": "1", "tools": {"a": {"signature": "() -> :int"}}}"#,
+            "tools.a",
+            400,
+            "what answers",
+        ),
         (
             "/v1/run",
             "{\"program\": \"1\", \"limits\": {\"timeout_ms\": \"5s\"}}",

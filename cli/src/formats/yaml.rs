@@ -8,14 +8,14 @@ use std::io::{self, BufRead, BufReader, Read};
 /// Returns the only document as JSON.
 pub(super) fn value(text: &str) -> Result<String, String> {
     let mut documents = Documents::new(text.as_bytes(), usize::MAX);
-    let (mut first, mut count) = (Vec::new(), 0_usize);
+    let (mut first, mut count) = (None, 0_usize);
     while let Some((lines, document)) = documents.next().map_err(|error| error.to_string())? {
         count += 1;
         if count == 1 {
-            first = vec![(lines, document)];
+            first = Some((lines, document));
         }
     }
-    match (first.pop(), count) {
+    match (first, count) {
         (Some((lines, document)), 1) => as_json(&document, lines),
         (None, _) => lisp_runtime::internal::yaml(text),
         (_, count) => Err(format!(

@@ -88,7 +88,7 @@ pub trait Facts {
 pub struct MissingData {
     /// The name of data that is given and probably meant.
     pub meant: Option<String>,
-    /// What is given instead.
+    /// A hint that names the data that is given.
     pub hint: String,
 }
 

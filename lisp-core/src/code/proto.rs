@@ -46,6 +46,11 @@ impl Definition {
         Definition { doc, program, span }
     }
 
+    /// Returns its bytes, without the text of the program.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.doc.as_deref().map_or(0, str::len)
+    }
+
     /// Returns the text of the definition.
     pub(crate) fn text(&self) -> &str {
         self.program.get(self.span.start as usize..self.span.end as usize).unwrap_or_default()

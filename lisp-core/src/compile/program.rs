@@ -4,7 +4,7 @@ use super::analyze::{self, Free};
 use super::codegen;
 use super::core::Node;
 use crate::builtins::Rows;
-use crate::code::{Instr, Proto};
+use crate::code::{Definition, Instr, Proto};
 use crate::error::{Error, Span};
 use crate::stack::Compiled;
 use crate::syntax::{self, Interrupt, ReadLimits};
@@ -117,6 +117,7 @@ impl Program {
                 + proto.code.instrs().len() * 16
                 + std::mem::size_of_val(&*proto.locals)
                 + std::mem::size_of_val(&*proto.in_place)
+                + proto.definition.as_deref().map_or(0, Definition::bytes)
         };
         let code: usize = self.code.protos.iter().map(of_proto).sum();
         let names: usize =

@@ -2,6 +2,7 @@
 //! that promise what the heap requires of its users: in `stack/roots.rs`, `vm/at_rest.rs` and `vm/exec.rs`.
 
 mod arena;
+mod as_written;
 mod big;
 mod collect;
 mod compare;

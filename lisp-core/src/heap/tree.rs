@@ -100,6 +100,23 @@ impl Heap {
         self.tree_map(size, root)
     }
 
+    /// Returns a map of distinct sorted keys, more than an array map has, and their values. It counts as written like `old`,
+    /// which has the same keys.
+    pub(crate) fn tree_of_columns<'h>(
+        &'h self,
+        old: Value<'h>,
+        keys: &[Value<'h>],
+        values: &[Value<'h>],
+    ) -> Res<&'h Map<'h>> {
+        let map = self.tree_with(None, keys.len(), &|place| (keys[place], values[place]), Written::InKeyOrder)?;
+        if let Value::Map(old) = old
+            && let (Rep::Tree(_, old), Rep::Tree(_, root)) = (old.rep(), map.rep())
+        {
+            root.written.set(old.written.get());
+        }
+        Ok(map)
+    }
+
     fn are_in_order<'h>(&'h self, n: usize, entry: &impl Fn(usize) -> Entry<'h>) -> Res<bool> {
         for i in 1..n {
             self.poll_every(1)?;

@@ -1,5 +1,4 @@
-//! The order in which the keys of a small map were written, for what is given back to a person or a host. Programs do
-//! not see it: they walk maps in key order.
+//! The order in which the keys of a small map were written.
 
 use super::SMALL;
 

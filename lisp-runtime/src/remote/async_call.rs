@@ -1,6 +1,6 @@
 //! Calls of async tools by the host half of a run.
 
-use super::host::{CallDone, HostCall};
+use super::host_call::{CallDone, HostCall};
 use crate::tools::async_tool::ToolFuture;
 use std::fmt;
 use std::pin::Pin;

@@ -502,7 +502,8 @@ impl Outcome {
 
     /// Returns the result as JSON text.
     ///
-    /// Objects have their keys in the order in which they were written, in JSON or in the program. Keywords become their names, sets become sorted arrays, and NaN and infinities become null with a
+    /// Objects have their keys in the order in which they were written, in JSON or in the program. Keywords become their
+    /// names, sets become sorted arrays, and NaN and infinities become null with a
     /// [warning](Outcome::warnings). `None` if the run failed or the result has no lossless JSON form
     /// ([`Outcome::json_error`]).
     pub fn json(&self) -> Option<&str> {

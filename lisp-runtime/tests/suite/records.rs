@@ -631,3 +631,13 @@ fn records_of_earlier_versions_are_read() {
     }
     assert!(count > 0);
 }
+
+#[test]
+fn blank_lines_of_a_recorder_are_skipped() {
+    let recording = Recording::new();
+    Engine::default().eval("(System/currentTimeMillis)", Input::new().record(&recording));
+    let text = recording.text();
+    let doubled: String = text.split_inclusive('\n').flat_map(|line| [line, "\n"]).collect();
+    assert!(text.lines().count() > 1);
+    assert_eq!(Record::parse(doubled).expect("a record").text(), text);
+}

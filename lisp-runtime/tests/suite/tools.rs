@@ -450,3 +450,17 @@ fn the_deadline_and_a_cancellation_are_not_caught() {
     let outcome = engine.eval("(try (tool/sleep {}) (catch Throwable e 1))", Input::new().cancel_with(&cancel));
     assert_eq!(reason(&outcome), Some(Reason::Cancelled));
 }
+
+#[test]
+fn the_heartbeat_goes_on_while_a_detached_tool_runs() {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let stuck = Tool::new("stuck", move |_| Ok(released.lock().unwrap().recv().is_ok())).detached();
+    let limits = Limits::default().with_timeout_ms(20_000);
+    let engine = Engine::builder().grant(stuck).limits(limits).build().expect("an engine");
+    let cancel = Cancel::new();
+    let at_once = cancel.clone();
+    let input = Input::new().cancel_with(&cancel).heartbeat(move || at_once.cancel());
+    assert_eq!(engine.eval("(tool/stuck)", input).verdict(), Verdict::Cancelled);
+    drop(release);
+}

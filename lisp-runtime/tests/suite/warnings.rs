@@ -423,3 +423,15 @@ fn definitions_with_names_of_built_ins_are_unknown_to_a_check() {
     let outcome = session.eval("(:totl (first [{:total 1}]))");
     assert_eq!((outcome.value::<i64>().ok(), outcome.warnings().len()), (Some(1), 0));
 }
+
+/// A host that runs only programs without findings would never run one in a fence.
+#[test]
+fn a_code_fence_is_no_finding_of_a_check() {
+    let engine = Engine::default();
+    let checked = |source: &str| {
+        let program = engine.compile(source).expect("a program");
+        engine.check(&program, &Input::new().json("order", r#"{"total": 9}"#)).expect("warnings").len()
+    };
+    assert_eq!(checked("```clojure\n(:total data/order)\n```"), 0);
+    assert_eq!(checked("```clojure\n(:totl data/order)\n```"), 1);
+}

@@ -196,9 +196,9 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ProblemDe
 /// Reads the request of a run. Each of its tools must say what its calls return. If a field is repeated, the last one counts.
 pub(crate) fn read_request(text: &str) -> Result<lisp_runtime::Request<'_>, ProblemDetails> {
     let request = any_request(text)?;
-    // Its calls would return nil in silence.
+    // Calls of another would return nil in silence.
     if let Some((name, _)) = request.tools.iter().find(|(_, tool)| !tool.is_answered()) {
-        let why = "it says nothing of its results: add \"client\": true to answer its calls yourself, or `returns`, `error` or `echo`";
+        let why = "missing what answers its calls: add \"client\": true to answer them yourself, or one of `returns`, `error` and `echo`";
         return Err(ProblemDetails::of_field(format!("tools.{name}"), format!("tool {name}: {why}")));
     }
     Ok(request)
